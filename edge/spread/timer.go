@@ -1,0 +1,55 @@
+package spread
+
+// Place is the algorithm that puts a hash on one of the slots of a window. A
+// tenant's profile names it, because changing it changes every phone's file.
+type Place uint8
+
+const (
+	// Jump is jump consistent hash (Lamping and Veach, arXiv:1406.2294).
+	// Widening a window from 600 to 900 moves 33% of the phones, the least
+	// possible; each one that moves is a changed file.
+	Jump Place = iota
+	// Modulo is hash mod slots: anybody can check it by hand, but the same
+	// widening moves 67%.
+	Modulo
+)
+
+// Limits says what kept a window from its configured width.
+type Limits uint8
+
+const (
+	// Floor: the configured floor cut the window.
+	Floor Limits = 1 << iota
+	// Minimum: the smallest value that the vendor accepts cut the window.
+	Minimum
+	// Unit: fewer values exist than seconds, for the phone counts coarser.
+	Unit
+	// Fixed: one value is left; the phone keeps its interval unspread.
+	Fixed
+)
+
+// Timer is one periodic duty of a phone, as it is configured.
+type Timer struct {
+	// Interval, Window and Floor are seconds. The value is at most Interval,
+	// less than Window below it, and never below Floor.
+	Interval, Window, Floor uint64
+	// Unit is what the vendor's parameter counts in: 1, 60 or 3600 seconds.
+	Unit uint64
+	// Min and Max are the vendor's range for the parameter, counted in Unit.
+	// Max 0 means no upper limit.
+	Min, Max uint64
+	Place    Place
+}
+
+// Value is what one phone gets, and how it came about.
+type Value struct {
+	// Hash is the xxHash64 of the key with seed 0.
+	Hash uint64
+	// Slots is how many values the phones of a fleet share out.
+	Slots uint64
+	// Offset and Seconds add up to the interval (rounded down to Unit).
+	Offset, Seconds uint64
+	// Units is Seconds in the unit of the vendor's parameter.
+	Units  uint64
+	Limits Limits
+}
