@@ -1,0 +1,86 @@
+package hash
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// RFC 4231, section 4.2 to 4.8.
+func TestRFC4231(t *testing.T) {
+	unhex := func(s string) string {
+		b, err := hex.DecodeString(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for i, c := range []struct{ key, data, sum string }{
+		{strings.Repeat("\x0b", 20), "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+		{"Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+		{strings.Repeat("\xaa", 20), strings.Repeat("\xdd", 50), "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"},
+		{unhex("0102030405060708090a0b0c0d0e0f10111213141516171819"), strings.Repeat("\xcd", 50), "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b"},
+		{strings.Repeat("\x0c", 20), "Test With Truncation", "a3b6167473100ee06e0c796c2955552b"},
+		{strings.Repeat("\xaa", 131), "Test Using Larger Than Block-Size Key - Hash Key First", "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+		{strings.Repeat("\xaa", 131), "This is a test using a larger than block-size key and a larger than block-size data. The key needs to be hashed before being used by the HMAC algorithm.", "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"},
+	} {
+		key := NewKey(c.key)
+		sum := key.Sum(c.data)
+		if got := hex.EncodeToString(sum[:]); !strings.HasPrefix(got, c.sum) {
+			t.Errorf("case %d: %s, want %s", i+1, got, c.sum)
+		}
+	}
+}
+
+// Every length up to five blocks, then random ones: padding is where hand-made
+// hashes go wrong.
+func TestAgainstTheStandardLibrary(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	check := func(key, message []byte) {
+		if got, want := SHA256(string(message)), sha256.Sum256(message); got != want {
+			t.Fatalf("sha256 of %d bytes: %x, want %x", len(message), got, want)
+		}
+		prepared := NewKey(string(key))
+		std := hmac.New(sha256.New, key)
+		std.Write(message)
+		if got := prepared.Sum(string(message)); !hmac.Equal(got[:], std.Sum(nil)) {
+			t.Fatalf("hmac of %d bytes under a key of %d: %x", len(message), len(key), got)
+		}
+	}
+	for n := range 2000 + 5*block {
+		length := n
+		if n > 5*block {
+			length = random.IntN(5000)
+		}
+		key, message := make([]byte, random.IntN(200)), make([]byte, length)
+		for i := range key {
+			key[i] = byte(random.Uint32())
+		}
+		for i := range message {
+			message[i] = byte(random.Uint32())
+		}
+		check(key, message)
+	}
+}
+
+func TestEqual(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{{"", "", true}, {"a", "a", true}, {"a", "b", false}, {"a", "", false}, {"ab", "aB", false}, {"abc", "abcd", false}} {
+		if Equal(c.a, c.b) != c.want {
+			t.Errorf("Equal(%q, %q) is not %v", c.a, c.b, c.want)
+		}
+	}
+}
+
+func BenchmarkSum(b *testing.B) {
+	key := NewKey("0123456789abcdef0123456789abcdef")
+	b.ReportAllocs()
+	for b.Loop() {
+		key.Sum("stagger token v1\x00demo\x00001565aabb01\x000")
+	}
+}
