@@ -16,3 +16,8 @@ require (
 	golang.org/x/sys v0.44.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 )
+
+ignore (
+	./build/node_modules
+	./build/out
+)

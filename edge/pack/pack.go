@@ -1,0 +1,118 @@
+// Package pack describes a family of phones to the core: which files they ask
+// for, what their timers count in, how many lines and keys a model has. The
+// descriptions themselves are data, in vendors/; no vendor's name appears here or
+// anywhere else in the core.
+package pack
+
+import "stagger/edge/template"
+
+// Pack is one vendor's family of phones.
+type Pack struct {
+	// Vendor is the name that a profile selects it by.
+	Vendor string
+	Models []Model
+	Files  []File
+	// Checkin, Register and Subscribe are the phone's parameters for the three
+	// timers; Boot is the delay before the first registration.
+	Checkin, Register, Subscribe, Boot Timer
+	// Codecs are those that the phones know, in the order in which the ones that
+	// a profile does not list are switched off.
+	Codecs []string
+	// Allow and Deny say which extra settings a profile may set: names, or
+	// beginnings of names where they end in "*". Deny wins.
+	Allow, Deny []string
+}
+
+// Model is a model of phone and what it has room for.
+type Model struct {
+	Name string
+	// Lines is the number of SIP accounts, Keys that of programmable keys on the
+	// phone, Modules that of expansion modules and ModuleKeys that of keys on each.
+	Lines, Keys, Modules, ModuleKeys uint16
+	// Features are words that a template may ask for.
+	Features []string
+}
+
+// Timer is a parameter of a phone for a timer.
+type Timer struct {
+	// Unit is what it counts in, in seconds; 0 when the phone has no such timer.
+	Unit uint64
+	// Min and Max are its range, in units. Max 0 means no upper limit.
+	Min, Max uint64
+}
+
+// File is a file that the phones ask for.
+type File struct {
+	// Prefix and Suffix surround the MAC in the name. Without MAC the name is
+	// Prefix, in which "#" stands for one digit.
+	Prefix, Suffix string
+	MAC            bool
+	// Kind is the word for this file in the audit record.
+	Kind string
+	// Type is the Content-Type.
+	Type string
+	// Program renders the body; nil is a file that is deliberately not served:
+	// the phone goes on to the next name.
+	Program *template.Program
+}
+
+// Model returns the named model, or nil.
+func (p *Pack) Model(name string) *Model {
+	for i := range p.Models {
+		if p.Models[i].Name == name {
+			return &p.Models[i]
+		}
+	}
+	return nil
+}
+
+// File returns the file of this name, or nil. mac is what stands in the place of
+// the MAC, as it was written.
+func (p *Pack) File(name string) (file *File, mac string) {
+	for i := range p.Files {
+		if mac, ok := p.Files[i].Match(name); ok {
+			return &p.Files[i], mac
+		}
+	}
+	return nil, ""
+}
+
+// Match says whether name is a name of this file, and returns the 12 characters
+// in the place of the MAC. Whether these are a MAC is for the caller to see.
+func (f *File) Match(name string) (mac string, ok bool) {
+	if f.MAC {
+		if len(name) != len(f.Prefix)+12+len(f.Suffix) ||
+			name[:len(f.Prefix)] != f.Prefix || name[len(f.Prefix)+12:] != f.Suffix {
+			return "", false
+		}
+		return name[len(f.Prefix) : len(f.Prefix)+12], true
+	}
+	if len(name) != len(f.Prefix) {
+		return "", false
+	}
+	for i := range len(name) {
+		digit := name[i] >= '0' && name[i] <= '9'
+		if name[i] != f.Prefix[i] && !(f.Prefix[i] == '#' && digit) {
+			return "", false
+		}
+	}
+	return "", true
+}
+
+// Allows says whether a profile may set the named parameter.
+func (p *Pack) Allows(name string) bool {
+	return matches(p.Allow, name) && !matches(p.Deny, name)
+}
+
+func matches(patterns []string, name string) bool {
+	for _, p := range patterns {
+		if n := len(p) - 1; n >= 0 && p[n] == '*' {
+			if len(name) > n && name[:n] == p[:n] {
+				return true
+			}
+		} else if p == name {
+			return true
+		}
+	}
+	return false
+}

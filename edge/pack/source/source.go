@@ -1,0 +1,246 @@
+// Package source reads vendor packs as people write them: a folder with pack.json
+// and templates. It checks them, compiles them and generates the Go source that
+// the core links. It runs at build time and in tools; the core never imports it.
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stagger/edge/pack"
+	"stagger/edge/profile"
+	"stagger/edge/record"
+	"stagger/edge/template"
+	"stagger/edge/template/compile"
+)
+
+// Descriptor is pack.json.
+type Descriptor struct {
+	// Vendor is the word that a profile selects the pack by; Title is for people.
+	Vendor string `json:"vendor"`
+	Title  string `json:"title"`
+	// Syntax names the escaper of the files: see Syntaxes.
+	Syntax string `json:"syntax"`
+	// Files are what the phones ask for, in their order.
+	Files []File `json:"files"`
+	// Timers describes "checkin", "register", "subscribe" and "boot".
+	Timers map[string]Timer  `json:"timers"`
+	Models []Model           `json:"models"`
+	Codecs []string          `json:"codecs"`
+	Tables map[string]Words  `json:"tables"`
+	Extra  Extra             `json:"extra"`
+	Reboot []RebootParameter `json:"reboot"`
+	// Sources are the texts behind the facts, by the tag used elsewhere.
+	Sources map[string]string `json:"sources"`
+
+	// Programs are the compiled templates, by file name of the source.
+	Programs map[string]*template.Program `json:"-"`
+}
+
+// Words translates our words into the vendor's.
+type Words map[string]string
+
+// File is a file that a phone asks for.
+type File struct {
+	// Name has {mac} where the MAC stands, and # for a digit.
+	Name string `json:"name"`
+	// Kind is the word in logs.
+	Kind string `json:"kind"`
+	// Type is the Content-Type, and Template the source of the body. Without a
+	// template the file is deliberately not served, and Why says why.
+	Type     string `json:"type,omitempty"`
+	Template string `json:"template,omitempty"`
+	Why      string `json:"why,omitempty"`
+}
+
+// Timer is a parameter of the phone.
+type Timer struct {
+	Parameter string `json:"parameter"`
+	// Unit is in seconds; Min and Max are in units, Max 0 for no limit.
+	Unit    uint64 `json:"unit"`
+	Min     uint64 `json:"min"`
+	Max     uint64 `json:"max"`
+	Default uint64 `json:"default"`
+	Scope   string `json:"scope"`
+	Source  string `json:"source"`
+}
+
+// Model is a model of phone.
+type Model struct {
+	Name       string   `json:"name"`
+	Lines      uint16   `json:"lines"`
+	Keys       uint16   `json:"keys"`
+	Modules    uint16   `json:"modules,omitempty"`
+	ModuleKeys uint16   `json:"module_keys,omitempty"`
+	Features   []string `json:"features,omitempty"`
+	Source     string   `json:"source"`
+}
+
+// Extra says which parameters beyond the profile's fields may be set: names, or
+// beginnings that end in "*". Deny wins.
+type Extra struct {
+	Allow []string `json:"allow"`
+	Deny  []string `json:"deny"`
+}
+
+// RebootParameter is a parameter whose change reboots the phone.
+type RebootParameter struct {
+	Parameter string `json:"parameter"`
+	Source    string `json:"source"`
+}
+
+// Syntaxes are the escapers, by the name that a descriptor uses.
+var Syntaxes = map[string]string{
+	"keyvalue": "stagger/edge/escape/keyvalue",
+}
+
+// Load reads all packs below dir, in the order of their names.
+func Load(dir string) ([]*Descriptor, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var packs []*Descriptor
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		d, err := Read(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		packs = append(packs, d)
+	}
+	return packs, nil
+}
+
+// Read reads the pack in one folder and compiles its templates. All errors of the
+// descriptor are reported at once.
+func Read(dir string) (*Descriptor, error) {
+	name := filepath.Join(dir, "pack.json")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	d := &Descriptor{Programs: map[string]*template.Program{}}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := d.check(filepath.Base(dir)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	tables := map[string]map[string]string{}
+	for table, words := range d.Tables {
+		tables[table] = words
+	}
+	for _, f := range d.Files {
+		if f.Template == "" || d.Programs[f.Template] != nil {
+			continue
+		}
+		path := filepath.Join(dir, f.Template)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		program, err := compile.Compile(filepath.ToSlash(path), string(text), compile.Options{Root: profile.Phone, Tables: tables})
+		if err != nil {
+			return nil, err
+		}
+		d.Programs[f.Template] = program
+	}
+	return d, nil
+}
+
+func (d *Descriptor) check(folder string) error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	source := func(where, tag string) {
+		for _, t := range strings.Fields(tag) {
+			if _, ok := d.Sources[t]; !ok && t != "unverified" {
+				fail("%s: source %q is not among the sources", where, t)
+			}
+		}
+		if tag == "" {
+			fail("%s: has no source; write \"unverified\" where there is none", where)
+		}
+	}
+	if d.Vendor != folder {
+		fail("vendor %q is not the name of the folder, %q", d.Vendor, folder)
+	}
+	if Syntaxes[d.Syntax] == "" {
+		fail("unknown syntax %q", d.Syntax)
+	}
+	kinds := map[string]bool{}
+	for _, f := range d.Files {
+		where := "file " + f.Name
+		if (f.Template == "") == (f.Why == "") {
+			fail("%s: needs either a template, or a why for not being served", where)
+		}
+		if f.Template != "" && (f.Type == "" || !strings.Contains(f.Name, "{mac}")) {
+			fail("%s: a file with a body needs a type, and {mac} in its name: what is served must be proven", where)
+		}
+		if f.Kind == "" || kinds[f.Kind] {
+			fail("%s: kind %q is empty or used twice", where, f.Kind)
+		}
+		kinds[f.Kind] = true
+	}
+	for name, t := range d.Timers {
+		if !slices.Contains([]string{"checkin", "register", "subscribe", "boot"}, name) {
+			fail("timer %s: no such timer", name)
+		}
+		if t.Unit == 0 || t.Max != 0 && t.Max < t.Min || t.Parameter == "" {
+			fail("timer %s: needs a parameter, a unit in seconds, and a range that is one", name)
+		}
+		source("timer "+name, t.Source)
+	}
+	models := map[string]bool{}
+	for _, m := range d.Models {
+		if models[m.Name] || record.Name.Check(m.Name) != "" || m.Lines == 0 {
+			fail("model %q: a name used twice, no name, or no lines", m.Name)
+		}
+		models[m.Name] = true
+		source("model "+m.Name, m.Source)
+	}
+	for _, c := range d.Codecs {
+		if !slices.Contains(profile.Codecs, c) {
+			fail("codec %q: a profile cannot name it", c)
+		}
+	}
+	for _, r := range d.Reboot {
+		source("reboot "+r.Parameter, r.Source)
+	}
+	return errors.Join(errs...)
+}
+
+// Pack makes of a descriptor what the core works with.
+func (d *Descriptor) Pack() pack.Pack {
+	timer := func(name string) pack.Timer {
+		t := d.Timers[name]
+		return pack.Timer{Unit: t.Unit, Min: t.Min, Max: t.Max}
+	}
+	p := pack.Pack{
+		Vendor: d.Vendor, Codecs: d.Codecs, Allow: d.Extra.Allow, Deny: d.Extra.Deny,
+		Checkin: timer("checkin"), Register: timer("register"), Subscribe: timer("subscribe"), Boot: timer("boot"),
+	}
+	for _, m := range d.Models {
+		p.Models = append(p.Models, pack.Model{
+			Name: m.Name, Lines: m.Lines, Keys: m.Keys, Modules: m.Modules, ModuleKeys: m.ModuleKeys, Features: m.Features,
+		})
+	}
+	for _, f := range d.Files {
+		file := pack.File{Kind: f.Kind, Type: f.Type, Prefix: f.Name, Program: d.Programs[f.Template]}
+		if before, after, ok := strings.Cut(f.Name, "{mac}"); ok {
+			file.Prefix, file.Suffix, file.MAC = before, after, true
+		}
+		p.Files = append(p.Files, file)
+	}
+	return p
+}

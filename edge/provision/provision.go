@@ -1,0 +1,440 @@
+// Package provision decides what a request gets: a phone's file, a refusal, or a
+// list of documents to fetch first. It owns the order of the checks and every
+// header of every answer. It does no I/O; all it knows is in the request.
+package provision
+
+import (
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+
+	"stagger/edge/hash"
+	"stagger/edge/pack"
+	"stagger/edge/profile"
+	"stagger/edge/record"
+	"stagger/edge/wire"
+)
+
+// MaxTarget is the longest request target that is looked at, in bytes.
+const MaxTarget = 512
+
+// Outcomes, the word for what happened in the audit record.
+const (
+	OK          = "ok"
+	Method      = "method"       // 405: not GET or HEAD
+	Malformed   = "malformed"    // 404: no path that a phone would ask for
+	NotServed   = "not-served"   // 404: a file that phones ask for and that is deliberately not there
+	PlainHTTP   = "plain-http"   // 403: without TLS, for a tenant that has not allowed it
+	NoKey       = "no-key"       // 500: the host has no usable master secret
+	BadToken    = "token"        // 404: the token is not this device's
+	NoTenant    = "no-tenant"    // 404: the store has no such tenant
+	NoDevice    = "no-device"    // 404: the store has no such device
+	IsDisabled  = "disabled"     // 404: the device is disabled
+	Revoked     = "revoked"      // 404: the token is of another generation
+	OtherVendor = "other-vendor" // 404: the device is of a vendor that has no such file
+	Store       = "store"        // 503: the host could not fetch a document
+	Invalid     = "invalid"      // 500: a document or a value breaks a rule
+)
+
+// Core answers requests, one at a time.
+type Core struct {
+	packs    []pack.Pack
+	request  wire.Request
+	response wire.Response
+	arena    *record.Arena
+	builder  profile.Builder
+	need     []string
+	headers  [6]wire.Pair
+	audit    [10]wire.Pair
+	// scratch backs the strings that are put together for one answer.
+	scratch []byte
+	body    []byte
+	out     []byte
+}
+
+// New makes a core that serves these packs.
+func New(packs []pack.Pack) *Core {
+	c := &Core{
+		packs: packs,
+		arena: record.NewArena(1024),
+		// Sized so that an ordinary phone needs nothing more.
+		scratch: make([]byte, 0, 1024),
+		body:    make([]byte, 0, 16<<10),
+		out:     make([]byte, 0, 20<<10),
+	}
+	c.builder.Arena = c.arena
+	return c
+}
+
+// Handle is the function that every engine runs: the encoding of a wire.Request
+// in, a status and its encoding out. The output is good until the next call.
+func (c *Core) Handle(in []byte) (status uint32, out []byte) {
+	defer c.forget()
+	if err := wire.DecodeRequest(view(in), &c.request); err != nil {
+		return wire.StatusMalformed, append(c.out[:0], err.Error()...)
+	}
+	c.need = c.need[:0]
+	c.answer(&c.request)
+	if len(c.need) > 0 {
+		c.out = wire.AppendNeed(c.out[:0], c.need)
+		return wire.StatusNeed, c.out
+	}
+	c.out = wire.AppendResponse(c.out[:0], &c.response)
+	return wire.StatusResponse, c.out
+}
+
+// forget drops what the last request left in the structures of the core. (The
+// wasm hosts restore the whole memory on top of that.)
+func (c *Core) forget() {
+	c.arena.Reset()
+	clear(c.body)
+	clear(c.scratch)
+	c.body, c.scratch = c.body[:0], c.scratch[:0]
+}
+
+// answer walks through the checks, in the order that the security of the whole
+// rests on: nothing is fetched before the token is proven.
+func (c *Core) answer(r *wire.Request) {
+	c.response.Audit = c.audit[:0]
+	if r.Method != "GET" && r.Method != "HEAD" {
+		c.refuse(405, Method)
+		return
+	}
+	if len(r.Keys) == 0 || len(r.Keys) > 2 {
+		c.refuse(500, NoKey)
+		return
+	}
+	for _, key := range r.Keys {
+		if len(key) < MinKey {
+			c.refuse(500, NoKey)
+			return
+		}
+	}
+	if len(r.Target) > MaxTarget {
+		c.refuse(404, Malformed)
+		return
+	}
+	var p path
+	if !p.parse(r.Target) {
+		c.refuse(404, Malformed)
+		return
+	}
+	file, mac := c.route(p.file)
+	if file == nil {
+		c.refuse(404, Malformed)
+		return
+	}
+	c.note("tenant", p.tenant)
+	if !file.MAC {
+		c.note("file", file.Kind)
+		c.refuse(404, NotServed)
+		return
+	}
+	c.note("mac", mac)
+	if r.Flags&wire.FlagTLS == 0 && !listed(r.Fact("plain-http"), p.tenant) {
+		c.refuse(403, PlainHTTP)
+		return
+	}
+	proof, ok := c.authenticate(r, &p, mac)
+	if !ok {
+		c.refuse(404, BadToken)
+		return
+	}
+	c.provision(r, &p, mac, proof)
+}
+
+// route finds a file of any vendor that has this name. The MAC is returned in
+// lower case. Which vendor the device is of, only its document can tell.
+func (c *Core) route(name string) (*pack.File, string) {
+	for i := range c.packs {
+		file, mac := c.packs[i].File(name)
+		if file == nil {
+			continue
+		}
+		if !file.MAC {
+			return file, ""
+		}
+		if mac = c.lower(mac); record.IsMAC(mac) {
+			return file, mac
+		}
+	}
+	return nil, ""
+}
+
+// proof is what a caller has shown.
+type proof struct {
+	// open: nothing, and the operator has allowed that.
+	open       bool
+	generation int64
+}
+
+func (c *Core) authenticate(r *wire.Request, p *path, mac string) (proof, bool) {
+	if p.token == OpenToken {
+		return proof{open: true}, listed(r.Fact("open"), p.tenant)
+	}
+	generation, ok := generationOf(p.token)
+	if !ok {
+		return proof{}, false
+	}
+	for i, master := range r.Keys {
+		s := newSigner(master, p.tenant)
+		if s.id != p.token[0] {
+			continue
+		}
+		if token, _ := s.token(p.tenant, mac, generation); hash.Equal(view(token[:]), p.token) {
+			if i == 0 {
+				c.note("key", "current")
+			} else {
+				c.note("key", "previous")
+			}
+			return proof{generation: generation}, true
+		}
+	}
+	return proof{}, false
+}
+
+func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
+	tenantKey := c.join("tenant:", p.tenant)
+	deviceKey := c.join("device:", p.tenant, ":", mac)
+	tenantDocument, deviceDocument := c.document(r, tenantKey), c.document(r, deviceKey)
+	if len(c.need) > 0 {
+		return
+	}
+	switch {
+	case tenantDocument.State == wire.Failed || deviceDocument.State == wire.Failed:
+		c.refuse(503, Store)
+		return
+	case tenantDocument.State == wire.Absent:
+		c.refuse(404, NoTenant)
+		return
+	case deviceDocument.State == wire.Absent:
+		c.refuse(404, NoDevice)
+		return
+	}
+	tenant, err := profile.Parse(profile.Tenant, tenantDocument.Value, c.arena)
+	if err == nil && tenant[profile.TenantID].Str != p.tenant {
+		err = &profile.Error{Path: "tenant", What: "is not the tenant of its key"}
+	}
+	if err != nil {
+		c.invalid(tenantKey, err)
+		return
+	}
+	if proof.open && tenant[profile.TenantAuth].Str != "open" {
+		c.refuse(404, BadToken)
+		return
+	}
+	device, err := profile.Parse(profile.Device, deviceDocument.Value, c.arena)
+	if err == nil && device[profile.DeviceMAC].Str != mac {
+		err = &profile.Error{Path: "device", What: "is not the MAC of its key"}
+	}
+	if err == nil && device[profile.DeviceTenant].Str != p.tenant {
+		err = &profile.Error{Path: "tenant", What: "is not the tenant of its key"}
+	}
+	if err != nil {
+		c.invalid(deviceKey, err)
+		return
+	}
+	if profile.State(tenant, device) == profile.Disabled {
+		c.refuse(404, IsDisabled)
+		return
+	}
+	if !proof.open && device[profile.DeviceGeneration].Num != proof.generation {
+		c.refuse(404, Revoked)
+		return
+	}
+	vendor := Pack(c.packs, profile.VendorOf(tenant, device))
+	if vendor == nil {
+		what := "is not a vendor that this version knows"
+		if profile.VendorOf(tenant, device) == "" {
+			what = "is required"
+		}
+		c.invalid(deviceKey, &profile.Error{Path: "vendor", What: what})
+		return
+	}
+	c.note("vendor", vendor.Vendor)
+	file, _ := vendor.File(p.file)
+	if file == nil {
+		c.refuse(404, OtherVendor)
+		return
+	}
+	c.note("file", file.Kind)
+	if file.Program == nil {
+		c.refuse(404, NotServed)
+		return
+	}
+	c.render(r, p, mac, proof, tenant, device, vendor, file, deviceKey)
+}
+
+func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant, device record.Record,
+	vendor *pack.Pack, file *pack.File, deviceKey string) {
+	// The URL in the file is always that of the current key: a phone that came
+	// with the previous one moves over, and its file does not depend on which of
+	// the two it used.
+	s := newSigner(r.Keys[0], p.tenant)
+	token, seed := s.token(p.tenant, mac, device[profile.DeviceGeneration].Num)
+	segment := view(token[:])
+	if proof.open {
+		segment = OpenToken
+	}
+	base := tenant[profile.TenantURL].Str
+	if base == "" {
+		c.invalid(c.join("tenant:", p.tenant), &profile.Error{Path: "url", What: "is required"})
+		return
+	}
+	if base[len(base)-1] == '/' {
+		base = base[:len(base)-1]
+	}
+	url := c.join(base, "/", p.tenant, "/", segment, "/")
+	phone, err := c.builder.Build(tenant, device, vendor, url)
+	if err != nil {
+		c.invalid(deviceKey, err)
+		return
+	}
+	var failed error
+	body, stopped := file.Program.Run(c.body[:0], phone)
+	c.body = body
+	if stopped != nil {
+		failed = stopped
+		c.fail(c.join(deviceKey, ": ", vendor.Vendor, "/", failed.Error()))
+		return
+	}
+	// Seeded with a secret, so that a hash in a log is no help in guessing a weak
+	// password of the file.
+	digest := xxhash.NewWithSeed(seed)
+	digest.Write(body)
+	c.note("hash", c.hex(digest.Sum64()))
+	c.note("timers", c.timers())
+	c.note("outcome", OK)
+	c.respond(200, file.Type, len(body))
+	if r.Method == "GET" {
+		c.response.Body = body
+	}
+}
+
+// document returns the document of this key, or asks for it.
+func (c *Core) document(r *wire.Request, key string) *wire.Document {
+	for i := range r.Documents {
+		if r.Documents[i].Key == key {
+			return &r.Documents[i]
+		}
+	}
+	c.need = append(c.need, key)
+	return nil
+}
+
+// Pack returns the pack of this vendor, or nil.
+func Pack(packs []pack.Pack, vendor string) *pack.Pack {
+	for i := range packs {
+		if packs[i].Vendor == vendor {
+			return &packs[i]
+		}
+	}
+	return nil
+}
+
+const plainText = "text/plain; charset=utf-8"
+
+// refuse answers with one of the fixed refusals. All refusals of a status are the
+// same bytes, whoever asks for whatever.
+func (c *Core) refuse(status uint32, outcome string) {
+	c.note("outcome", outcome)
+	body := ""
+	switch status {
+	case 404:
+		body = "not found\n"
+	case 500, 503:
+		body = "error\n"
+	}
+	c.respond(status, plainText, len(body))
+	if status == 405 {
+		c.response.Headers = append(c.response.Headers, wire.Pair{Name: "allow", Value: "GET, HEAD"})
+	}
+	if c.request.Method != "HEAD" {
+		c.body = append(c.body[:0], body...)
+		c.response.Body = c.body
+	}
+}
+
+func (c *Core) invalid(document string, err *profile.Error) {
+	err.Document = document
+	c.fail(err.Error())
+}
+
+func (c *Core) fail(what string) {
+	c.note("error", what)
+	c.refuse(500, Invalid)
+}
+
+func (c *Core) respond(status uint32, contentType string, length int) {
+	c.response.Status = status
+	c.response.Body = nil
+	c.response.Headers = append(c.headers[:0],
+		wire.Pair{Name: "content-type", Value: contentType},
+		wire.Pair{Name: "content-length", Value: strconv.Itoa(length)},
+		wire.Pair{Name: "cache-control", Value: "no-store"},
+		wire.Pair{Name: "x-content-type-options", Value: "nosniff"},
+		wire.Pair{Name: "accept-ranges", Value: "none"},
+	)
+}
+
+func (c *Core) note(name, value string) {
+	c.response.Audit = append(c.response.Audit, wire.Pair{Name: name, Value: value})
+}
+
+// timers lists the values of this device's timers, in seconds.
+func (c *Core) timers() string {
+	start := len(c.scratch)
+	for i := range c.builder.Timers {
+		t := &c.builder.Timers[i]
+		if i > 0 {
+			c.scratch = append(c.scratch, ' ')
+		}
+		c.scratch = append(append(c.scratch, t.Name...), '=')
+		c.scratch = strconv.AppendUint(c.scratch, t.Value.Seconds, 10)
+	}
+	return view(c.scratch[start:])
+}
+
+// join puts strings together in the scratch buffer.
+func (c *Core) join(parts ...string) string {
+	start := len(c.scratch)
+	for _, s := range parts {
+		c.scratch = append(c.scratch, s...)
+	}
+	return view(c.scratch[start:])
+}
+
+func (c *Core) lower(s string) string {
+	start := len(c.scratch)
+	for i := range len(s) {
+		b := s[i]
+		if b >= 'A' && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		c.scratch = append(c.scratch, b)
+	}
+	return view(c.scratch[start:])
+}
+
+func (c *Core) hex(n uint64) string {
+	start := len(c.scratch)
+	for shift := 60; shift >= 0; shift -= 4 {
+		c.scratch = append(c.scratch, "0123456789abcdef"[n>>shift&15])
+	}
+	return view(c.scratch[start:])
+}
+
+// listed says whether the tenant is in a list of tenants with commas between.
+func listed(list, tenant string) bool {
+	for list != "" {
+		end := 0
+		for end < len(list) && list[end] != ',' {
+			end++
+		}
+		if list[:end] == tenant {
+			return true
+		}
+		list = list[min(end+1, len(list)):]
+	}
+	return false
+}

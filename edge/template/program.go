@@ -1,0 +1,97 @@
+// Package template runs templates that were compiled when the module was built.
+// Sources are written in a subset of Go's own template language; package compile
+// checks them against the schema of what a template may see and flattens them to
+// a Program. This package owns the running: no parsing, no reflection, no fmt.
+// The standard library's text/template is the reference for what a template
+// means.
+package template
+
+import "stagger/edge/record"
+
+// Code is the operation of an Op.
+type Code uint8
+
+// Operations. Cells are the variables and temporaries of a run; every one has a
+// type that the compiler knows, so nothing is checked twice here.
+const (
+	Text       Code = iota + 1 // write Text[B:B+C]
+	Print                      // write cell A, a string, through the escaper
+	PrintInt                   // write cell A, a number
+	PrintBool                  // write cell A, "true" or "false"
+	PrintField                 // write string field B of the record in cell A
+	Field                      // cell A = field C of the record in cell B
+	Copy                       // cell A = cell B
+	LoadText                   // cell A = Text[B:B+C]
+	LoadInt                    // cell A = B | C<<16
+	LoadBool                   // cell A = B is 1
+	Jump                       // go to B
+	JumpFalse                  // go to B unless cell A is true
+	JumpTrue                   // go to B if cell A is true
+	Range                      // start: cell A is a list, cell A+1 its position; go to B if it is empty
+	Item                       // cell B = the item at the position of cell A+1, cell C = the position, unless C is A
+	Next                       // step the position of cell A+1; go to B if there is another item
+	Not                        // cell A = not cell B
+	Equal                      // cell A = cell B and C, both strings, are equal
+	EqualInt                   // cell A = cell B and C, both numbers or booleans, are equal
+	Less                       // cell A = number in cell B < number in C
+	Add                        // cell A = number in cell B + number in C
+	Len                        // cell A = items of the list, or bytes of the string, in cell B
+	Lookup                     // cell A = what table C has for the string in cell B
+	Fail                       // stop: Text[B:B+C] says why
+	Has                        // cell A = the list in cell B has an item whose first field is the string in cell C
+)
+
+// Op is one operation. Line is the line of the source.
+type Op struct {
+	Code Code
+	A    uint8
+	B, C uint16
+	Line uint16
+}
+
+// Entry is a word and what a vendor writes for it.
+type Entry struct{ Word, Is string }
+
+// Table is a vendor's words for ours, sorted by Word.
+type Table struct {
+	Name    string
+	Entries []Entry
+}
+
+// Find returns what the table has for the word.
+func (t *Table) Find(word string) (string, bool) {
+	low, high := 0, len(t.Entries)
+	for low < high {
+		if mid := (low + high) / 2; t.Entries[mid].Word < word {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low < len(t.Entries) && t.Entries[low].Word == word {
+		return t.Entries[low].Is, true
+	}
+	return "", false
+}
+
+// Escape appends a value to a file, in the syntax of the file. When the syntax
+// cannot carry the value the text says why, and b is returned as it was.
+type Escape func(b []byte, value string) (out []byte, refusal string)
+
+// Program is a compiled template.
+type Program struct {
+	// Source is the file that it was compiled from.
+	Source string
+	Ops    []Op
+	// Text has all literal text, one piece after the other.
+	Text   string
+	Tables []Table
+	// Cells is how many cells a run needs.
+	Cells  int
+	Escape Escape
+	// Root is the schema of the record that Run takes.
+	Root *record.Schema
+}
+
+// MaxCells bounds Program.Cells.
+const MaxCells = 48
