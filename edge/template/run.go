@@ -35,12 +35,12 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 				return b, p.fail(op, "the file grows beyond its limit")
 			}
 		case PrintField:
-			v := &cells[op.A].List[0][op.B]
-			if !v.Set {
+			from := cells[op.A].List
+			if len(from) == 0 || !from[0][op.B].Set {
 				return b, p.fail(op, "a value that is printed is not set")
 			}
 			var bad string
-			if b, bad = p.Escape(b, v.Str); bad != "" {
+			if b, bad = p.Escape(b, from[0][op.B].Str); bad != "" {
 				return b, p.fail(op, bad)
 			}
 		case Print:
@@ -109,15 +109,11 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 		case Not:
 			cells[op.A] = record.Truth(!cells[op.B].True())
 		case Equal:
-			if !cells[op.B].Set || !cells[op.C].Set {
-				return b, p.fail(op, "a value that is compared is not set")
-			}
-			cells[op.A] = record.Truth(cells[op.B].Str == cells[op.C].Str)
+			x, y := &cells[op.B], &cells[op.C]
+			cells[op.A] = record.Truth(x.Set == y.Set && x.Str == y.Str)
 		case EqualInt:
-			if !cells[op.B].Set || !cells[op.C].Set {
-				return b, p.fail(op, "a value that is compared is not set")
-			}
-			cells[op.A] = record.Truth(cells[op.B].Num == cells[op.C].Num)
+			x, y := &cells[op.B], &cells[op.C]
+			cells[op.A] = record.Truth(x.Set == y.Set && x.Num == y.Num)
 		case Less:
 			if !cells[op.B].Set || !cells[op.C].Set {
 				return b, p.fail(op, "a value that is compared is not set")
@@ -136,6 +132,9 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 			cells[op.A] = record.Number(int64(len(v.List) + len(v.Str)))
 		case Lookup:
 			table := &p.Tables[op.C]
+			if !cells[op.B].Set {
+				return b, p.fail(op, "a value that is looked up is not set")
+			}
 			is, ok := table.Find(cells[op.B].Str)
 			if !ok {
 				return b, p.fail(op, "the phone has no "+table.Name+" for this value")
@@ -144,6 +143,9 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 		case Fail:
 			return b, p.fail(op, p.Text[op.B:uint32(op.B)+uint32(op.C)])
 		case Has:
+			if !cells[op.C].Set {
+				return b, p.fail(op, "a value that is looked for is not set")
+			}
 			found := false
 			for _, item := range cells[op.B].List {
 				found = found || item[0].Str == cells[op.C].Str
