@@ -49,12 +49,34 @@ func (s *state) blocks(message string) string {
 				(bits.RotateLeft32(y, -17) ^ bits.RotateLeft32(y, -19) ^ y>>10)
 		}
 		a, b, c, d, e, f, g, h := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-		for i := range 64 {
-			t1 := h + (bits.RotateLeft32(e, -6) ^ bits.RotateLeft32(e, -11) ^ bits.RotateLeft32(e, -25)) +
-				(e&f ^ ^e&g) + round[i] + w[i]
-			t2 := (bits.RotateLeft32(a, -2) ^ bits.RotateLeft32(a, -13) ^ bits.RotateLeft32(a, -22)) +
-				(a&b ^ a&c ^ b&c)
-			h, g, f, e, d, c, b, a = g, f, e, d+t1, c, b, a, t1+t2
+		// Eight rounds at a time, so that the eight variables need not be moved
+		// from one to the next in each.
+		for i := 0; i < 64; i += 8 {
+			r, x := round[i:i+8:i+8], w[i:i+8:i+8]
+			h += big1(e) + choose(e, f, g) + r[0] + x[0]
+			d += h
+			h += big0(a) + majority(a, b, c)
+			g += big1(d) + choose(d, e, f) + r[1] + x[1]
+			c += g
+			g += big0(h) + majority(h, a, b)
+			f += big1(c) + choose(c, d, e) + r[2] + x[2]
+			b += f
+			f += big0(g) + majority(g, h, a)
+			e += big1(b) + choose(b, c, d) + r[3] + x[3]
+			a += e
+			e += big0(f) + majority(f, g, h)
+			d += big1(a) + choose(a, b, c) + r[4] + x[4]
+			h += d
+			d += big0(e) + majority(e, f, g)
+			c += big1(h) + choose(h, a, b) + r[5] + x[5]
+			g += c
+			c += big0(d) + majority(d, e, f)
+			b += big1(g) + choose(g, h, a) + r[6] + x[6]
+			f += b
+			b += big0(c) + majority(c, d, e)
+			a += big1(f) + choose(f, g, h) + r[7] + x[7]
+			e += a
+			a += big0(b) + majority(b, c, d)
 		}
 		s[0] += a
 		s[1] += b
@@ -67,6 +89,18 @@ func (s *state) blocks(message string) string {
 	}
 	return message
 }
+
+func big0(x uint32) uint32 {
+	return bits.RotateLeft32(x, -2) ^ bits.RotateLeft32(x, -13) ^ bits.RotateLeft32(x, -22)
+}
+
+func big1(x uint32) uint32 {
+	return bits.RotateLeft32(x, -6) ^ bits.RotateLeft32(x, -11) ^ bits.RotateLeft32(x, -25)
+}
+
+func choose(x, y, z uint32) uint32 { return z ^ x&(y^z) }
+
+func majority(x, y, z uint32) uint32 { return x&y | z&(x|y) }
 
 // sum finishes a computation that has worked off done bytes, with message as the
 // last of its input. The receiver is a copy: a prepared state can be used again.

@@ -151,7 +151,8 @@ func VendorOf(tenant, device record.Record) string {
 
 // Build merges the two documents (defaults < tenant < device; lists replace, they
 // do not add up), checks what only the whole can show, and derives the timers.
-// url is the phone's own provisioning URL, with its token.
+// url is the phone's own provisioning URL, with its token. The tenant's document is
+// left as it is, for the next device; the device's keys are completed in place.
 func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) (record.Record, *Error) {
 	b.Timers, b.pack, b.mac = b.Timers[:0], p, device[DeviceMAC].Str
 	a := b.Arena
@@ -209,6 +210,9 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 	if err := b.lines(phone, tenant, device, timers, active); err != nil {
 		return nil, err
 	}
+	if active && !device[Keys].Set {
+		b.ownKeys(phone)
+	}
 	if err := b.keys(phone, active); err != nil {
 		return nil, err
 	}
@@ -224,25 +228,28 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 }
 
 // inherit fills what r leaves open, first from a record that begins with the same
-// fields, then with the defaults. Groups are filled field by field.
+// fields, then with the defaults. Groups are filled field by field, in a copy:
+// both documents may be used again.
 func (b *Builder) inherit(fields []record.Field, r, from record.Record) {
 	for i := range fields {
 		f := &fields[i]
+		inherited := from != nil && from[i].Set
 		switch {
-		case f.Kind == record.Group && r[i].Set:
-			var other record.Record
-			if from != nil && from[i].Set {
+		case f.Kind == record.Group && (r[i].Set || inherited):
+			group, other := b.Arena.New(len(f.Of.Fields)), record.Record(nil)
+			if r[i].Set {
+				copy(group, r[i].List[0])
+			}
+			if inherited {
 				other = from[i].List[0]
 			}
-			b.inherit(f.Of.Fields, r[i].List[0], other)
+			b.inherit(f.Of.Fields, group, other)
+			r[i] = record.Value{Set: true, List: append(b.Arena.List(1), group)}
 			continue
 		case r[i].Set:
 			continue
-		case from != nil && from[i].Set:
+		case inherited:
 			r[i] = from[i]
-			if f.Kind == record.Group {
-				b.inherit(f.Of.Fields, r[i].List[0], nil)
-			}
 			continue
 		}
 		if f.Default == "" {
@@ -320,11 +327,10 @@ func (b *Builder) timer(timers record.Record, which int, override int64, name st
 		Unit: p.Unit, Min: p.Min, Max: p.Max, Place: b.place,
 	}}
 	if !s.Timer.InRange() {
-		what := "is below the phone's range, which starts at " + strconv.FormatUint(max(p.Min, 1)*p.Unit, 10) + " seconds"
+		err := wrong(belowRange(p))
 		if s.Timer.Interval/p.Unit > p.Min {
-			what = "is above the phone's range, which ends at " + strconv.FormatUint(p.Max*p.Unit, 10) + " seconds"
+			err = wrong(aboveRange(p))
 		}
-		err := wrong(what)
 		if override != 0 {
 			return record.Value{}, err.within("register")
 		}
@@ -333,6 +339,14 @@ func (b *Builder) timer(timers record.Record, which int, override int64, name st
 	s.Value = s.Timer.For(b.mac, name)
 	b.Timers = append(b.Timers, s)
 	return record.Number(int64(s.Value.Units)), nil
+}
+
+func belowRange(p pack.Timer) string {
+	return "is below the phone's range, which starts at " + strconv.FormatUint(max(p.Min, 1)*p.Unit, 10) + " seconds"
+}
+
+func aboveRange(p pack.Timer) string {
+	return "is above the phone's range, which ends at " + strconv.FormatUint(p.Max*p.Unit, 10) + " seconds"
 }
 
 func (b *Builder) boot(phone, timers record.Record) *Error {
@@ -345,9 +359,15 @@ func (b *Builder) boot(phone, timers record.Record) *Error {
 		return nil
 	}
 	units := seconds / p.Unit
-	if units < p.Min || units == 0 || p.Max != 0 && units > p.Max {
-		return wrong("is outside the phone's range, " + strconv.FormatUint(max(p.Min, 1)*p.Unit, 10) + " to " +
-			strconv.FormatUint(p.Max*p.Unit, 10) + " seconds").within("boot").within("timers")
+	what := ""
+	switch {
+	case units < max(p.Min, 1):
+		what = belowRange(p)
+	case p.Max != 0 && units > p.Max:
+		what = aboveRange(p)
+	}
+	if what != "" {
+		return wrong(what).within("boot").within("timers")
 	}
 	phone[PhoneBoot] = record.Number(int64(units))
 	return nil
@@ -388,8 +408,11 @@ func (b *Builder) lines(phone, tenant, device, timers record.Record, active bool
 		complete(l)
 		value, err := b.timer(timers, TimersRegister, l[LineRegister].Num, registerName(index), b.pack.Register)
 		if err != nil {
-			if l[LineRegister].Set {
+			switch {
+			case stored[i][LineRegister].Set:
 				err = err.item(i).within("lines")
+			case l[LineRegister].Set:
+				err = err.within("line") // the tenant's, for all its lines
 			}
 			return err
 		}
@@ -440,6 +463,19 @@ func complete(l record.Record) {
 	}
 }
 
+// ownKeys copies the keys that came from the tenant, so that the labels of this
+// device do not stay on them.
+func (b *Builder) ownKeys(phone record.Record) {
+	theirs := phone[Keys].List
+	keys := b.Arena.List(len(theirs))
+	for _, k := range theirs {
+		own := b.Arena.New(len(k))
+		copy(own, k)
+		keys = append(keys, own)
+	}
+	phone[Keys].List = keys
+}
+
 func (b *Builder) keys(phone record.Record, active bool) *Error {
 	a := b.Arena
 	lines := phone[PhoneLines].List
@@ -486,7 +522,11 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 			return wrong("is not above that of the key before").within("index").item(i).within("keys")
 		}
 		if index > room {
-			return wrong("is above the " + strconv.FormatInt(room, 10) + " keys of the model").within("index").item(i).within("keys")
+			where := " keys of the model"
+			if module > 0 {
+				where = " keys of a module"
+			}
+			return wrong("is above the " + strconv.FormatInt(room, 10) + where).within("index").item(i).within("keys")
 		}
 		if !k[KeyType].Set {
 			return wrong("is required").within("type").item(i).within("keys")
@@ -499,7 +539,7 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 		}
 		line := find(lines, k[KeyLine].Num)
 		if line == nil {
-			return wrong("is not the index of a line of this device").within("line").item(i).within("keys")
+			return wrong("is not the index of an enabled line of this device").within("line").item(i).within("keys")
 		}
 		if !k[KeyLabel].Set {
 			k[KeyLabel] = k[KeyValue]

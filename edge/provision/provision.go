@@ -166,6 +166,10 @@ type proof struct {
 	// open: nothing, and the operator has allowed that.
 	open       bool
 	generation int64
+	// current says that the token was made with the current key, which then need
+	// not be asked again; seed is what else that HMAC gave.
+	current bool
+	seed    uint64
 }
 
 func (c *Core) authenticate(r *wire.Request, p *path, mac string) (proof, bool) {
@@ -181,13 +185,13 @@ func (c *Core) authenticate(r *wire.Request, p *path, mac string) (proof, bool) 
 		if s.id != p.token[0] {
 			continue
 		}
-		if token, _ := s.token(p.tenant, mac, generation); hash.Equal(view(token[:]), p.token) {
+		if token, seed := s.token(p.tenant, mac, generation); hash.Equal(view(token[:]), p.token) {
 			if i == 0 {
 				c.note("key", "current")
 			} else {
 				c.note("key", "previous")
 			}
-			return proof{generation: generation}, true
+			return proof{generation: generation, current: i == 0, seed: seed}, true
 		}
 	}
 	return proof{}, false
@@ -270,11 +274,14 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 	// The URL in the file is always that of the current key: a phone that came
 	// with the previous one moves over, and its file does not depend on which of
 	// the two it used.
-	s := newSigner(r.Keys[0], p.tenant)
-	token, seed := s.token(p.tenant, mac, device[profile.DeviceGeneration].Num)
-	segment := view(token[:])
-	if proof.open {
-		segment = OpenToken
+	segment, seed := p.token, proof.seed
+	if !proof.current {
+		s := newSigner(r.Keys[0], p.tenant)
+		var token [TokenLength]byte
+		token, seed = s.token(p.tenant, mac, device[profile.DeviceGeneration].Num)
+		if !proof.open {
+			segment = c.join(view(token[:]))
+		}
 	}
 	base := tenant[profile.TenantURL].Str
 	if base == "" {

@@ -34,7 +34,8 @@ const (
 	Name
 	// Zone is the name of a time zone of the IANA database.
 	Zone
-	// Tag is a language tag such as "en", "pt-BR" or "zh-Hant" (RFC 5646).
+	// Tag is a language tag such as "en", "pt-BR" or "zh-Hant" (RFC 5646), without
+	// extensions and private parts, which begin with a single letter.
 	Tag
 	// Version is the version of a firmware: digits with dots between.
 	Version
@@ -242,7 +243,7 @@ func isIPv6(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
-		case c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F':
+		case isHex(c):
 			if digits == 0 {
 				groups++
 			}
@@ -287,7 +288,21 @@ func isURL(s string) bool {
 			break
 		}
 	}
-	return IsHost(host) && only(rest[end:], "/?&=-_.~%+,:;@!()*'")
+	return IsHost(host) && only(rest[end:], "/?&=-_.~%+,:;@!()*'") && isEscaped(rest[end:])
+}
+
+// isEscaped says whether every "%" has its two hexadecimal digits.
+func isEscaped(s string) bool {
+	for i := range len(s) {
+		if s[i] == '%' && (len(s) < i+3 || !isHex(s[i+1]) || !isHex(s[i+2])) {
+			return false
+		}
+	}
+	return true
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 func isPort(s string) bool {
@@ -305,17 +320,17 @@ func isPort(s string) bool {
 }
 
 func isTag(s string) bool {
-	part := 0
+	part, first := 0, true
 	for i := 0; i <= len(s); i++ {
 		if i == len(s) || s[i] == '-' {
 			if part < 2 || part > 8 {
 				return false
 			}
-			part = 0
+			part, first = 0, false
 			continue
 		}
-		if !alphanumeric(s[i]) {
-			return false
+		if !alphanumeric(s[i]) || first && s[i] <= '9' {
+			return false // the language itself has no digits
 		}
 		part++
 	}

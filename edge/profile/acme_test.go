@@ -1,0 +1,21 @@
+package profile
+
+import "stagger/edge/pack"
+
+// acme is a vendor whose numbers are small enough to reach: see phone_test.go.
+var acme = &pack.Pack{
+	Vendor: "acme",
+	Models: []pack.Model{
+		{Name: "D2", Lines: 2, Keys: 2, Features: []string{"blf", "colour"}},
+		{Name: "D4", Lines: 4, Keys: 3, Modules: 2, ModuleKeys: 4},
+		{Name: "D250", Lines: 250, Keys: 400, Modules: 6, ModuleKeys: 60},
+		{Name: "D1", Lines: 1},
+	},
+	Checkin:   pack.Timer{Unit: 60, Min: 2, Max: 2000},
+	Register:  pack.Timer{Unit: 1, Min: 30, Max: 7200},
+	Subscribe: pack.Timer{Unit: 1, Min: 30},
+	Boot:      pack.Timer{Unit: 1, Max: 60},
+	Codecs:    []string{"opus", "g722", "pcma", "pcmu"},
+	Allow:     []string{"screen.*", "ring.tone", "a.*"},
+	Deny:      []string{"screen.lock*", "a.b"},
+}

@@ -1,0 +1,319 @@
+// Package corpus is the conformance corpus: cases in testdata/golden, and the
+// engines that they run on. A case says in full what a phone asks, what the store
+// has and what the phone gets; every engine has to give exactly that.
+package corpus
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"stagger/edge/provision"
+	"stagger/edge/wire"
+	"stagger/host/fleet"
+)
+
+// The master secrets of all cases. They protect nothing.
+var (
+	Current  = strings.Repeat("current.", 4)
+	Previous = strings.Repeat("previous", 4)
+)
+
+// Case is one file of the corpus, a txtar archive: a comment that says what it
+// shows, "document KEY", "absent", "failed KEY" or "fleet FILE" sections for the
+// store, and then requests, each followed by its response.
+//
+//	-- request --
+//	GET /demo/{token 001565aabb01}/001565aabb01.cfg
+//	user-agent: Yealink SIP-T46U 108.86.0.90 00:15:65:aa:bb:01
+//	-- response --
+//	200 ok
+//	content-type: text/plain; charset=utf-8
+//
+//	body
+//
+// The word after the status is the outcome of the audit record. In a target,
+// {token MAC} stands for the device's token; more words change it: "previous" for
+// the previous key, "tenant=t" and "generation=n".
+type Case struct {
+	Name string
+	File string
+	// Only names the engines that the case is for; empty means all.
+	Only  []string
+	Setup Setup
+	Steps []Step
+
+	archive *txtar.Archive
+}
+
+// Setup is what surrounds the requests of a case.
+type Setup struct {
+	Now       uint64
+	Keys      []string
+	PlainHTTP string
+	Open      string
+	Documents map[string]string
+	Failing   []string
+}
+
+// Step is a request and its response.
+type Step struct {
+	Method, Target string
+	TLS            bool
+	// Headers are those that the core sees, lower-case names.
+	Headers []wire.Pair
+	Want    string
+
+	section int
+}
+
+// Load reads all cases of a folder.
+func Load(dir, fleets string) ([]*Case, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no case in %s", dir)
+	}
+	var cases []*Case
+	for _, f := range files {
+		c, err := read(f, fleets)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+func read(file, fleets string) (*Case, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	c := &Case{
+		Name: strings.TrimSuffix(filepath.Base(file), ".txt"), File: file, archive: txtar.Parse(data),
+		Setup: Setup{Now: 1_800_000_000, Keys: []string{Current}, Documents: map[string]string{}},
+	}
+	for i, section := range c.archive.Files {
+		text := string(section.Data)
+		kind, argument, _ := strings.Cut(section.Name, " ")
+		switch kind {
+		case "setup":
+			err = c.setup(text)
+		case "fleet":
+			err = c.fleet(filepath.Join(fleets, argument))
+		case "document":
+			c.Setup.Documents[argument] = strings.TrimSuffix(text, "\n")
+		case "failed":
+			c.Setup.Failing = append(c.Setup.Failing, argument)
+		case "request":
+			var s Step
+			if s, err = request(text); err == nil {
+				s.section = i
+				c.Steps = append(c.Steps, s)
+			}
+		case "response":
+			if n := len(c.Steps); n == 0 || c.Steps[n-1].section != i-1 {
+				err = errors.New("a response without a request before it")
+			} else {
+				c.Steps[n-1].Want = text
+			}
+		default:
+			err = fmt.Errorf("unknown section %q", section.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("section %d, %s: %w", i+1, section.Name, err)
+		}
+	}
+	if len(c.Steps) == 0 {
+		return nil, errors.New("no request")
+	}
+	return c, nil
+}
+
+func (c *Case) setup(text string) error {
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			return fmt.Errorf("not a name and a value: %q", line)
+		}
+		switch name {
+		case "now":
+			n, err := strconv.ParseUint(value, 10, 64)
+			if err != nil {
+				return err
+			}
+			c.Setup.Now = n
+		case "keys":
+			c.Setup.Keys = nil
+			for _, k := range strings.Fields(value) {
+				switch k {
+				case "current":
+					c.Setup.Keys = append(c.Setup.Keys, Current)
+				case "previous":
+					c.Setup.Keys = append(c.Setup.Keys, Previous)
+				case "none":
+				default:
+					key, err := hex.DecodeString(k)
+					if err != nil {
+						return err
+					}
+					c.Setup.Keys = append(c.Setup.Keys, string(key))
+				}
+			}
+		case "plain-http":
+			c.Setup.PlainHTTP = value
+		case "open":
+			c.Setup.Open = value
+		case "engines":
+			c.Only = strings.Fields(value)
+		default:
+			return fmt.Errorf("unknown setting %q", name)
+		}
+	}
+	return nil
+}
+
+func (c *Case) fleet(file string) error {
+	store, err := fleet.Open(file, nil, nil)
+	if err != nil {
+		return err
+	}
+	for _, key := range store.Keys() {
+		c.Setup.Documents[key], _, _ = store.Get(context.Background(), key)
+	}
+	return nil
+}
+
+func request(text string) (Step, error) {
+	s := Step{TLS: true}
+	first, rest, _ := strings.Cut(text, "\n")
+	method, target, ok := strings.Cut(first, " ")
+	if !ok {
+		return s, fmt.Errorf("not a method and a target: %q", first)
+	}
+	s.Method = method
+	var err error
+	if s.Target, err = expand(target); err != nil {
+		return s, err
+	}
+	for line := range strings.Lines(rest) {
+		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch {
+		case !ok:
+			return s, fmt.Errorf("not a header: %q", line)
+		case name == "(plain)":
+			s.TLS = false
+		default:
+			s.Headers = append(s.Headers, wire.Pair{Name: name, Value: value})
+		}
+	}
+	return s, nil
+}
+
+var placeholder = regexp.MustCompile(`\{(token|repeat) ([^}]*)\}`)
+
+// expand puts tokens, and long texts ("{repeat 3 abc}"), in the place of their
+// placeholders.
+func expand(target string) (string, error) {
+	var failed error
+	out := placeholder.ReplaceAllStringFunc(target, func(p string) string {
+		m := placeholder.FindStringSubmatch(p)
+		words := strings.Fields(m[2])
+		if m[1] == "repeat" && len(words) == 2 {
+			if n, err := strconv.Atoi(words[0]); err == nil && n < 100_000 {
+				return strings.Repeat(words[1], n)
+			}
+		}
+		if m[1] != "token" || len(words) == 0 {
+			failed = fmt.Errorf("placeholder %s", p)
+			return p
+		}
+		key, tenant, generation := Current, "demo", int64(0)
+		for _, w := range words[1:] {
+			name, value, _ := strings.Cut(w, "=")
+			switch name {
+			case "previous":
+				key = Previous
+			case "tenant":
+				tenant = value
+			case "generation":
+				generation, _ = strconv.ParseInt(value, 10, 64)
+			default:
+				failed = fmt.Errorf("placeholder %s", p)
+			}
+		}
+		return provision.Token(key, tenant, words[0], generation)
+	})
+	return out, failed
+}
+
+// Runs says whether the case is for this engine.
+func (c *Case) Runs(engine string) bool {
+	return len(c.Only) == 0 || slices.Contains(c.Only, engine)
+}
+
+// Format writes a response the way a case has it.
+func Format(r *wire.Response) string {
+	var b strings.Builder
+	outcome := ""
+	for _, p := range r.Audit {
+		if p.Name == "outcome" {
+			outcome = p.Value
+		}
+	}
+	fmt.Fprintf(&b, "%d %s\n", r.Status, outcome)
+	headers := slices.Clone(r.Headers)
+	slices.SortFunc(headers, func(a, b wire.Pair) int { return strings.Compare(a.Name, b.Name) })
+	for _, h := range headers {
+		fmt.Fprintf(&b, "%s: %s\n", h.Name, h.Value)
+	}
+	if len(r.Body) > 0 {
+		fmt.Fprintf(&b, "\n%s", r.Body)
+	}
+	return b.String()
+}
+
+// Update replaces the responses of the case's file.
+func (c *Case) Update(responses []string) error {
+	var files []txtar.File
+	step := 0
+	for i, f := range c.archive.Files {
+		if strings.HasPrefix(f.Name, "response") {
+			continue
+		}
+		files = append(files, f)
+		if step < len(c.Steps) && c.Steps[step].section == i {
+			files = append(files, txtar.File{Name: "response", Data: []byte(responses[step])})
+			step++
+		}
+	}
+	return os.WriteFile(c.File, txtar.Format(&txtar.Archive{Comment: c.archive.Comment, Files: files}), 0o644)
+}
+
+// Difference says where two texts part, or "".
+func Difference(got, want string) string {
+	if got == want {
+		return ""
+	}
+	i := 0
+	for i < len(got) && i < len(want) && got[i] == want[i] {
+		i++
+	}
+	around := func(s string) string {
+		return strconv.Quote(s[max(0, i-40):min(len(s), i+40)])
+	}
+	line := 1 + strings.Count(want[:i], "\n")
+	return fmt.Sprintf("first difference at byte %d, line %d:\n got %s\nwant %s", i, line, around(got), around(want))
+}
