@@ -35,6 +35,11 @@ done
 if [[ -z $file ]]; then
 	file=$build/out/edge.wasm
 	[[ $compiler == tinygo ]] || file=$build/out/edge-go.wasm
+	# Nothing to do when the module is newer than everything that it is made of.
+	inputs=("$repo"/{edge,vendors,go.mod,go.sum} "$build"/{wasm.sh,tinygo.sh,target.json,tinygo,package-lock.json})
+	if [[ -e $file && -z $(find "${inputs[@]}" -type f ! -name '*_test.go' -newer "$file" -print -quit) ]]; then
+		exit 0
+	fi
 fi
 mkdir -p "$(dirname "$file")"
 file=$(cd "$(dirname "$file")" && pwd)/$(basename "$file")
@@ -68,16 +73,7 @@ tinygo=${TINYGO:-}
 [[ -n $tinygo ]] || tinygo=$("$build/tinygo.sh")
 
 wasmopt=${WASMOPT:-$build/node_modules/.bin/wasm-opt}
-if [[ ! -x $wasmopt && -z ${WASMOPT-} && -f $build/package-lock.json ]]; then
-	(
-		mkdir -p "$build/out"
-		if command -v flock >/dev/null; then
-			exec 9>"$build/out/npm.lock"
-			flock 9
-		fi
-		[[ -x $wasmopt ]] || (cd "$build" && npm ci --no-audit --no-fund >&2)
-	)
-fi
+[[ -n ${WASMOPT-} ]] || "$build/npm.sh"
 [[ -x $wasmopt ]] || die "no wasm-opt at $wasmopt: run npm ci in build/"
 
 WASMOPT=$wasmopt "$tinygo" build -target="$build/target.json" -opt=2 -gc=leaking -scheduler=none \

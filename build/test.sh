@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Sets up all that is missing and tests everything: Go, the corpus on every engine,
+# the Worker in workerd. FUZZTIME is how long each fuzz test runs (2s).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+step() { echo "== $1" >&2; }
+
+step "modules"
+build/npm.sh
+build/wasm.sh
+build/wasm.sh go
+
+step "formatting and vet"
+unformatted=$(gofmt -l edge host vendors build/packs build/schema build/zones)
+[[ -z $unformatted ]] || { echo "not formatted by gofmt: $unformatted" >&2; exit 1; }
+# The generated packs are tables without field names.
+go vet -composites=false ./...
+
+step "go"
+go test ./...
+
+step "go, race detector"
+go test -race ./host/engine ./host/exchange ./host/fleet ./host/serve
+
+step "worker"
+node --test build/
+
+step "fuzzing, ${FUZZTIME:-2s} each"
+build/fuzz.sh "${FUZZTIME:-2s}"

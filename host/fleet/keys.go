@@ -1,0 +1,33 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Keys returns the keys of all documents, sorted: devices by tenant and MAC, then
+// the tenants.
+func (s *Store) Keys() []string { return slices.Sorted(maps.Keys(s.documents)) }
+
+// MACs returns the MACs of all devices, sorted by tenant and MAC.
+func (s *Store) MACs() []string {
+	var macs []string
+	for _, key := range s.Keys() {
+		if rest, ok := strings.CutPrefix(key, "device:"); ok {
+			macs = append(macs, rest[strings.IndexByte(rest, ':')+1:])
+		}
+	}
+	return macs
+}
+
+// TenantOf returns the tenant of the device with this MAC, which no two have.
+func (s *Store) TenantOf(mac string) (string, bool) {
+	for key := range s.documents {
+		rest, ok := strings.CutPrefix(key, "device:")
+		if tenant, of, _ := strings.Cut(rest, ":"); ok && of == mac {
+			return tenant, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,117 @@
+// Package inspect looks at a device the way the core does, outside of a request:
+// the same parsing, merging and rendering, for commands that check and explain. It
+// decides nothing itself and serves nobody.
+package inspect
+
+import (
+	"errors"
+	"fmt"
+
+	"stagger/edge/pack"
+	"stagger/edge/profile"
+	"stagger/edge/provision"
+	"stagger/edge/record"
+	"stagger/vendors"
+)
+
+// Device is a device with everything that its two documents say about it.
+type Device struct {
+	MAC, Tenant string
+	Generation  int64
+	State       string
+	Model       string
+	// Base is the tenant's URL; the device's own has tenant and token behind it.
+	Base string
+	Open bool
+	Pack *pack.Pack
+	// Timers are the device's timers and what became of them.
+	Timers []profile.Spread
+
+	phone record.Record
+}
+
+// Read reads the documents of a device and of its tenant.
+func Read(tenantDocument, deviceDocument string) (*Device, error) {
+	a := record.NewArena(1024)
+	tenant, bad := profile.Parse(profile.Tenant, tenantDocument, a)
+	if bad != nil {
+		return nil, fmt.Errorf("tenant: %w", bad)
+	}
+	device, bad := profile.Parse(profile.Device, deviceDocument, a)
+	if bad != nil {
+		return nil, bad
+	}
+	d := &Device{
+		MAC: device[profile.DeviceMAC].Str, Tenant: tenant[profile.TenantID].Str,
+		Generation: device[profile.DeviceGeneration].Num, State: profile.State(tenant, device),
+		Base: tenant[profile.TenantURL].Str, Open: tenant[profile.TenantAuth].Str == "open",
+	}
+	switch {
+	case d.MAC == "":
+		return nil, errors.New("device: is required")
+	case d.Tenant == "" || device[profile.DeviceTenant].Str != d.Tenant:
+		return nil, errors.New("tenant: is not that of the device")
+	case d.Base == "":
+		return nil, errors.New("tenant: url: is required")
+	}
+	vendor := profile.VendorOf(tenant, device)
+	if vendor == "" {
+		return nil, errors.New("vendor: is required")
+	}
+	if d.Pack = provision.Pack(vendors.Packs, vendor); d.Pack == nil {
+		return nil, errors.New("vendor: is not a vendor that this version knows")
+	}
+	b := profile.Builder{Arena: a}
+	// The token's length is that of any; the token itself is of no matter here.
+	phone, bad := b.Build(tenant, device, d.Pack, d.URL("token-of-the-device-----------"))
+	if bad != nil {
+		return nil, bad
+	}
+	d.phone, d.Timers, d.Model = phone, b.Timers, phone[profile.Model].Str
+	return d, nil
+}
+
+// URL is the device's provisioning URL.
+func (d *Device) URL(token string) string {
+	base := d.Base
+	if base != "" && base[len(base)-1] == '/' {
+		base = base[:len(base)-1]
+	}
+	return base + "/" + d.Tenant + "/" + token + "/"
+}
+
+// Config is the name of the file that holds the device's configuration.
+func (d *Device) Config() string {
+	for i := range d.Pack.Files {
+		if f := &d.Pack.Files[i]; f.Kind == "config" {
+			return f.Prefix + d.MAC + f.Suffix
+		}
+	}
+	return ""
+}
+
+// Check says whether the device gets its files: it renders all of them. A nil
+// device document checks the tenant alone.
+func Check(tenantDocument, deviceDocument string) error {
+	if deviceDocument == "" {
+		_, bad := profile.Parse(profile.Tenant, tenantDocument, record.NewArena(256))
+		if bad != nil {
+			return bad
+		}
+		return nil
+	}
+	d, err := Read(tenantDocument, deviceDocument)
+	if err != nil {
+		return err
+	}
+	for i := range d.Pack.Files {
+		f := &d.Pack.Files[i]
+		if f.Program == nil {
+			continue
+		}
+		if _, stopped := f.Program.Run(nil, d.phone); stopped != nil {
+			return fmt.Errorf("%s/%w", d.Pack.Vendor, stopped)
+		}
+	}
+	return nil
+}

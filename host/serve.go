@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"stagger/edge/record"
+	"stagger/host/engine"
+	"stagger/host/fleet"
+	"stagger/host/masterkey"
+	"stagger/host/serve"
+	"stagger/vendors"
+)
+
+// engineFlags choose what runs the core.
+type engineFlags struct {
+	engine, wasm, cache string
+	instances           int
+}
+
+func (f *engineFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.engine, "engine", "wasm", "what runs the core: wasm, as at the edge, or native, the one in this program")
+	flags.StringVar(&f.wasm, "wasm", "", "module to run (default: edge.wasm beside this program)")
+	flags.StringVar(&f.cache, "cache", "", "folder for compiled modules, worth it for one that Go built")
+	flags.IntVar(&f.instances, "instances", 0, "instances of the core at most (default: one for each processor)")
+}
+
+// open makes the engine.
+func (f *engineFlags) open(ctx context.Context, w *world) (engine.Engine, error) {
+	if f.instances < 0 || f.instances > 1024 {
+		return nil, misuse(errors.New("--instances: from 1 to 1024, or 0 for one for each processor"))
+	}
+	switch f.engine {
+	case "native":
+		if f.wasm != "" {
+			return nil, misuse(errors.New("--wasm has no meaning with --engine native"))
+		}
+		return engine.NewNative(f.instances), nil
+	case "wasm":
+	default:
+		return nil, misuse(errors.New("--engine: wasm or native"))
+	}
+	path := f.wasm
+	if path == "" {
+		executable, err := w.executable()
+		if err != nil {
+			return nil, fmt.Errorf("find edge.wasm beside this program: %w; name it with --wasm", err)
+		}
+		path = filepath.Join(filepath.Dir(executable), "edge.wasm")
+	}
+	module, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && f.wasm == "" {
+		return nil, fmt.Errorf("no module at %s: make it with build/wasm.sh, name another with --wasm, or take --engine native", path)
+	} else if err != nil {
+		return nil, fmt.Errorf("read the module: %w", err)
+	}
+	core, err := engine.NewWasm(ctx, module, engine.WasmOptions{Size: f.instances, CacheDir: f.cache})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return core, nil
+}
+
+// keyFlags name the files of the master keys.
+type keyFlags struct{ current, previous string }
+
+func (f *keyFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.current, "master-key-file", "", "file with the master key in hexadecimal (default: $"+masterkey.Variable+")")
+	flags.StringVar(&f.previous, "previous-key-file", "", "file with the master key before it (default: $"+masterkey.VariablePrevious+")")
+}
+
+func (f *keyFlags) read(w *world) ([]string, error) {
+	keys, err := masterkey.Read(w.getenv, f.current, f.previous)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	return keys, nil
+}
+
+// checkFleet judges the documents of a fleet as it is read; nil takes them as
+// they are and leaves it to the core to refuse them one by one.
+var checkFleet fleet.Check
+
+func serveCommand(w *world) *cobra.Command {
+	var (
+		core            engineFlags
+		keys            keyFlags
+		fleetFile       string
+		at              serve.Addresses
+		plainHTTP, open []string
+		proxies         []string
+		logFormat       string
+	)
+	c := &cobra.Command{
+		Use:   "serve --fleet FILE",
+		Short: "serve a fleet's configuration files over HTTP",
+		Long: `Serves the configuration files of a fleet over HTTP: the same core and the same
+bytes as at the edge, for phones that cannot reach one.
+
+The master key comes from the environment or a file, never from a flag. The
+documents are read once, at the start. Requests are logged to standard error.`,
+		Example: `  export STAGGER_MASTER_KEY=$(openssl rand -hex 32)
+  stagger serve --fleet fleet.jsonl
+  stagger serve --fleet fleet.jsonl --listen :443 --tls-cert cert.pem --tls-key key.pem --admin 127.0.0.1:9090
+  stagger serve --fleet fleet.jsonl --trusted-proxy 10.0.0.0/8 --master-key-file key.hex`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			log, err := logger(w, logFormat)
+			if err != nil {
+				return err
+			}
+			if (at.Certificate == "") != (at.Key == "") {
+				return misuse(errors.New("--tls-cert and --tls-key belong together"))
+			}
+			prefixes, err := parsePrefixes(proxies)
+			if err != nil {
+				return err
+			}
+			secrets, err := keys.read(w)
+			if err != nil {
+				return err
+			}
+			store, err := fleet.Open(fleetFile, w.stdin, checkFleet)
+			if err != nil {
+				return err
+			}
+			if err := checkTenants("--plain-http", plainHTTP, store); err != nil {
+				return err
+			}
+			if err := checkTenants("--open", open, store); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			// A second signal ends the program at once.
+			context.AfterFunc(ctx, stop)
+			machine, err := core.open(ctx, w)
+			if err != nil {
+				return err
+			}
+			// By then nothing is at work, or it has had its time.
+			defer machine.Close(context.Background())
+
+			metrics := serve.NewMetrics(machine, fileKinds())
+			site := serve.Site{
+				Core: machine, Store: metrics.CountErrors(store), Keys: secrets, PlainHTTP: plainHTTP, Open: open,
+				Proxies: prefixes, Log: log, Metrics: metrics,
+			}
+			for _, tenant := range plainHTTP {
+				log.Warn("plain HTTP is allowed: everyone on the way sees the passwords of this tenant's phones", "tenant", tenant)
+			}
+			for _, tenant := range open {
+				log.Warn("open: who knows a MAC of this tenant gets its passwords, for a lab only", "tenant", tenant)
+			}
+			at.Ready = func(phones, admin net.Addr) {
+				attrs := []any{"address", phones.String(), "tls", at.Certificate != "", "engine", core.engine,
+					"tenants", store.Tenants(), "devices", store.Devices(), "keys", len(secrets)}
+				if admin != nil {
+					attrs = append(attrs, "admin", admin.String())
+				}
+				log.Info("serving", attrs...)
+			}
+			return site.Run(ctx, at)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
+	flags.StringVar(&at.Listen, "listen", "127.0.0.1:8080", "address for phones")
+	flags.StringVar(&at.Admin, "admin", "", "address for /-/healthz and /metrics (default: off)")
+	flags.StringVar(&at.Certificate, "tls-cert", "", "PEM file with the certificate chain, to serve phones over TLS")
+	flags.StringVar(&at.Key, "tls-key", "", "PEM file with the key of --tls-cert")
+	flags.StringSliceVar(&plainHTTP, "plain-http", nil, "tenants whose phones may come without TLS")
+	flags.StringSliceVar(&open, "open", nil, "tenants whose phones need no token: for a lab only")
+	flags.StringSliceVar(&proxies, "trusted-proxy", nil, "prefixes of fronts whose X-Forwarded-Proto and X-Forwarded-For are believed")
+	flags.StringVar(&logFormat, "log-format", "json", "format of the log: text or json")
+	core.add(c)
+	keys.add(c)
+	if err := c.MarkFlagRequired("fleet"); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func logger(w *world, format string) (*slog.Logger, error) {
+	switch format {
+	case "json":
+		return slog.New(slog.NewJSONHandler(w.stderr, nil)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(w.stderr, nil)), nil
+	}
+	return nil, misuse(errors.New("--log-format: text or json"))
+}
+
+// parsePrefixes takes addresses as well as prefixes.
+func parsePrefixes(texts []string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(text)
+			if addrErr != nil {
+				return nil, misuse(fmt.Errorf("--trusted-proxy: %q is not a prefix such as 10.0.0.0/8", text))
+			}
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		if prefix.Bits() == 0 {
+			return nil, misuse(fmt.Errorf("--trusted-proxy: %s would trust everyone", text))
+		}
+		list = append(list, prefix.Masked())
+	}
+	return list, nil
+}
+
+// checkTenants wants tenants of the fleet: a typing mistake would leave a tenant
+// as it was, and the operator in the belief that it is not.
+func checkTenants(flag string, tenants []string, store *fleet.Store) error {
+	for _, tenant := range tenants {
+		if !record.IsTenant(tenant) || !store.HasTenant(tenant) {
+			return misuse(fmt.Errorf("%s: the fleet has no tenant %q", flag, tenant))
+		}
+	}
+	return nil
+}
+
+// fileKinds are the words for files in the vendor packs.
+func fileKinds() []string {
+	var kinds []string
+	for i := range vendors.Packs {
+		for j := range vendors.Packs[i].Files {
+			kinds = append(kinds, vendors.Packs[i].Files[j].Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}

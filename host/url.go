@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"stagger/edge/provision"
+)
+
+func urlCommand(w *world) *cobra.Command {
+	var (
+		fleetFile string
+		keys      keyFlags
+		asJSON    bool
+	)
+	c := &cobra.Command{
+		Use:   "url --fleet FILE [MAC...]",
+		Short: "print the provisioning URL of devices",
+		Long: `Prints the provisioning URL of the devices named, or of all of them: what is typed
+into a phone or a redirection service once. It holds the device's token: whoever
+has it gets the device's passwords.`,
+		Example: `  stagger url --fleet fleet.jsonl
+  stagger url --fleet fleet.jsonl 00:15:65:AA:BB:01`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			macs := make([]string, len(args))
+			for i, arg := range args {
+				mac, err := parseMAC(arg)
+				if err != nil {
+					return err
+				}
+				macs[i] = mac
+			}
+			secrets, err := keys.read(w)
+			if err != nil {
+				return err
+			}
+			store, err := openFleet(w, fleetFile)
+			if err != nil {
+				return err
+			}
+			if len(macs) == 0 {
+				macs = store.MACs()
+			}
+			encoder := json.NewEncoder(w.stdout)
+			for _, mac := range macs {
+				d, err := find(store, mac)
+				if err != nil {
+					return err
+				}
+				token := provision.Token(secrets[0], d.Tenant, mac, d.Generation)
+				if d.Open {
+					token = provision.OpenToken
+				}
+				if !asJSON {
+					fmt.Fprintf(w.stdout, "%s\t%s\n", mac, d.URL(token))
+					continue
+				}
+				if err := encoder.Encode(struct {
+					MAC    string `json:"mac"`
+					Tenant string `json:"tenant"`
+					URL    string `json:"url"`
+					File   string `json:"file"`
+				}{mac, d.Tenant, d.URL(token), d.Config()}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: mac, tenant, url, file")
+	keys.add(c)
+	return c
+}
