@@ -1,0 +1,107 @@
+// The Cloudflare shim: turns a Request into what the core takes, KV reads into
+// documents and the core's answer into a Response, and logs the audit record.
+// It decides nothing. It must never use the Cache API (a configuration holds
+// credentials), read the body of a request, or log a URL or a header.
+
+import { answer, Core, failure } from "./core.mjs";
+import { FLAG_TLS } from "./wire.mjs";
+
+// KV's own least value: a changed profile reaches phones within a minute or so.
+const CACHE_SECONDS = 60;
+// Enough to tell a phone's make and firmware.
+const USER_AGENT_BYTES = 256;
+
+const encoder = new TextEncoder();
+
+/**
+ * Makes a module worker. Its environment:
+ *
+ *   FLEET                        KV: tenant:<id> and device:<tenant>:<mac>
+ *   STAGGER_MASTER_KEY           secret: 32 bytes or more as hexadecimal
+ *   STAGGER_MASTER_KEY_PREVIOUS  secret, during a rotation: the one before
+ *   STAGGER_PLAIN_HTTP           tenants that may ask without TLS, separated by commas
+ *   STAGGER_OPEN                 tenants whose phones need no token: a lab's only
+ *
+ * @param {WebAssembly.Module} module
+ * @param {{now: () => number}} clock milliseconds since 1970-01-01 UTC
+ */
+export function createWorker(module, { now }) {
+  const core = new Core(module);
+  // The environment is known from the first request on, and then stays the same.
+  let settings;
+
+  return {
+    async fetch(request, env) {
+      try {
+        if (settings?.env !== env) settings = readSettings(env);
+        const { flags, target } = splitURL(request.url);
+        return reply(await answer(core, {
+          flags,
+          now: Math.floor(now() / 1000),
+          method: request.method,
+          target,
+          facts: [...headerFacts(request.headers), ...settings.facts],
+          keys: settings.keys,
+        }, (key) => readDocument(env.FLEET, key)));
+      } catch (error) {
+        return reply(failure(error));
+      }
+    },
+  };
+}
+
+// The target stays as the platform hands it over. A parser of URLs would fold
+// dots and turn backslashes round; the core refuses such a path instead.
+function splitURL(url) {
+  const [, scheme, target] = /^([a-z]+):\/\/[^/?#]*(.*)$/s.exec(url);
+  return { flags: scheme === "https" ? FLAG_TLS : 0, target: target || "/" };
+}
+
+function* headerFacts(headers) {
+  const authorization = headers.get("authorization");
+  if (authorization !== null) yield ["authorization", authorization];
+  const agent = headers.get("user-agent");
+  if (agent !== null) yield ["user-agent", encoder.encode(agent).subarray(0, USER_AGENT_BYTES)];
+}
+
+// Bytes, not text: text would lose a byte order mark and mend broken UTF-8, both
+// of which the core refuses. No time limit: a timer for each document costs more
+// than the rest of the shim (40 us), and when KV hangs the phone gives up, which
+// ends the request.
+async function readDocument(fleet, key) {
+  const value = await fleet.get(key, { type: "arrayBuffer", cacheTtl: CACHE_SECONDS });
+  return value === null ? null : new Uint8Array(value);
+}
+
+function reply({ status, headers, body, audit, error }) {
+  console.log(JSON.stringify(Object.fromEntries(audit)));
+  // The message is this project's own or the engine's: neither holds a secret.
+  if (error) console.error(`stagger: ${error.message}`);
+  // An empty body must be null, or the platform adds a content type of its own.
+  // HEAD has none, and its content-length is sent as given. Headers go as an
+  // object, which costs workerd a third of what a list does (8 us, 25); the core
+  // names each header once.
+  return new Response(body.length === 0 ? null : body, { status, headers: Object.fromEntries(headers) });
+}
+
+function readSettings(env) {
+  const text = (name) => (typeof env[name] === "string" ? env[name].trim() : "");
+  const facts = [["plain-http", text("STAGGER_PLAIN_HTTP")], ["open", text("STAGGER_OPEN")]];
+  const [[, plain], [, open]] = facts;
+  if (plain !== "") console.warn(`stagger: configurations are served over plain http to: ${plain}`);
+  if (open !== "") console.warn(`stagger: no token is asked for, anyone can read the credentials of: ${open}`);
+
+  const keys = [];
+  for (const name of ["STAGGER_MASTER_KEY", "STAGGER_MASTER_KEY_PREVIOUS"]) {
+    const value = text(name);
+    if (value === "" && name !== "STAGGER_MASTER_KEY") continue;
+    if (!/^([0-9a-f]{2}){32,}$/i.test(value)) {
+      // Without keys the core answers 500. Also when only the previous one is
+      // wrong: half a rotation would look healthy and refuse half of the phones.
+      console.error(`stagger: ${name} is not 32 bytes or more in hexadecimal: every request is answered with an error`);
+      return { env, facts, keys: [] };
+    }
+    keys.push(Uint8Array.from(value.match(/../g), (byte) => parseInt(byte, 16)));
+  }
+  return { env, facts, keys };
+}

@@ -1,0 +1,197 @@
+// Package serve is the HTTP server for phones, and the one for the operator.
+//
+// It owns the way from a request on the wire to a wire.Request and from a
+// response back: facts, time, limits, logs, metrics. It must never decide who
+// gets what (the core does), never answer a phone with anything but what the core
+// said or wire.Failure, never read a request's body, and never log a token, a
+// header or a document.
+package serve
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"stagger/edge/wire"
+	"stagger/host/engine"
+	"stagger/host/exchange"
+)
+
+// maxAgent is how much of the User-Agent the core gets, in bytes.
+const maxAgent = 256
+
+// A Site is what is served. Log, Core, Store and Keys are required.
+type Site struct {
+	Core  engine.Engine
+	Store exchange.Store
+	// Keys are the master secrets in bytes, the current one first.
+	Keys []string
+	// PlainHTTP and Open are the tenants whose phones may come without TLS, and
+	// without a token.
+	PlainHTTP, Open []string
+	// Proxies are the peers whose X-Forwarded-Proto and X-Forwarded-For are
+	// believed.
+	Proxies []netip.Prefix
+	Log     *slog.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Handler returns the handler for phones. It is not for use behind http.ServeMux,
+// which redirects paths that are not clean: here every path is the core's.
+func (s Site) Handler() http.Handler {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	return &phones{
+		Site:      s,
+		plainHTTP: strings.Join(s.PlainHTTP, ","),
+		open:      strings.Join(s.Open, ","),
+	}
+}
+
+type phones struct {
+	Site
+	plainHTTP, open string
+}
+
+// requests are reused: each has room for its facts and documents.
+var requests = sync.Pool{New: func() any { return new(wire.Request) }}
+
+func (p *phones) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := p.Now()
+	refuseBody(w, r)
+	peer := peerOf(r)
+	trusted := p.trusts(peer)
+
+	request := requests.Get().(*wire.Request)
+	p.fill(request, r, start, trusted)
+	response, err := exchange.Answer(r.Context(), p.Core, p.Store, request)
+	clear(request.Facts)
+	clear(request.Documents)
+	requests.Put(request)
+
+	written := send(w, r, &response)
+	took := p.Now().Sub(start)
+	if p.Metrics != nil {
+		p.Metrics.observe(&response, took)
+	}
+	attrs := record(r, &response, written, took, clientOf(r, peer, trusted, p.trusts))
+	level := slog.LevelInfo
+	if response.Status >= 500 {
+		level = slog.LevelError
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("detail", detail(err)))
+	}
+	p.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+func (p *phones) fill(request *wire.Request, r *http.Request, now time.Time, trusted bool) {
+	request.Flags = 0
+	if overTLS(r, trusted) {
+		request.Flags = wire.FlagTLS
+	}
+	request.Now = uint64(max(0, now.Unix()))
+	request.Method = r.Method
+	request.Target = r.RequestURI
+	request.Keys = p.Keys
+	request.Facts = request.Facts[:0]
+	fact := func(name, value string) {
+		if value != "" {
+			request.Facts = append(request.Facts, wire.Pair{Name: name, Value: value})
+		}
+	}
+	fact("authorization", strings.Join(r.Header.Values("Authorization"), ", "))
+	agent := r.UserAgent()
+	fact("user-agent", agent[:min(len(agent), maxAgent)])
+	fact("plain-http", p.plainHTTP)
+	fact("open", p.open)
+}
+
+// overTLS says whether the phone's own connection is encrypted, as far as this
+// server or a trusted front can tell.
+func overTLS(r *http.Request, trusted bool) bool {
+	if r.TLS != nil {
+		return true
+	}
+	// Two values would be one of the front and one of the client.
+	proto := r.Header.Values("X-Forwarded-Proto")
+	return trusted && len(proto) == 1 && strings.EqualFold(proto[0], "https")
+}
+
+func (p *phones) trusts(addr netip.Addr) bool {
+	for _, prefix := range p.Proxies {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// peerOf is the other end of the connection.
+func peerOf(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return peer.Addr().Unmap().WithZone("")
+}
+
+// clientOf is who the log says it was: the peer, or behind trusted fronts the
+// last address that none of them is known to have.
+func clientOf(r *http.Request, peer netip.Addr, trusted bool, trusts func(netip.Addr) bool) netip.Addr {
+	if !trusted {
+		return peer
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		if peer = hop.Unmap().WithZone(""); !trusts(peer) {
+			break
+		}
+	}
+	return peer
+}
+
+// refuseBody makes net/http answer a request that has a body without reading it:
+// an upload of 100 MB gets its 405 at once, and then the connection goes.
+func refuseBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	control := http.NewResponseController(w)
+	// net/http reads some of a body before it answers, and more after, in the
+	// hope to keep the connection. Neither can fail here in a way that matters:
+	// the answer is the same, later.
+	_ = control.EnableFullDuplex()
+	_ = control.SetReadDeadline(time.Unix(1, 0))
+}
+
+// send writes exactly the response, and Date, and returns the length of the body
+// that was written.
+func send(w http.ResponseWriter, r *http.Request, response *wire.Response) int {
+	header := w.Header()
+	for _, h := range response.Headers {
+		header.Add(h.Name, h.Value)
+	}
+	if _, ok := header["Content-Type"]; !ok {
+		header["Content-Type"] = nil // or net/http would guess one from the body
+	}
+	w.WriteHeader(int(response.Status))
+	if r.Method == http.MethodHead {
+		return 0
+	}
+	// A phone that hung up gets nothing; what was written is in the log.
+	n, _ := w.Write(response.Body)
+	return n
+}

@@ -1,0 +1,139 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"stagger/edge/provision"
+	"stagger/edge/wire"
+	"stagger/host/engine"
+	"stagger/host/exchange"
+)
+
+// outcomes are the words that may label a metric: those of the core, and the
+// host's own.
+var outcomes = words(
+	provision.OK, provision.Method, provision.Malformed, provision.NotServed, provision.PlainHTTP, provision.NoKey,
+	provision.BadToken, provision.NoTenant, provision.NoDevice, provision.IsDisabled, provision.Revoked,
+	provision.OtherVendor, provision.Store, provision.Invalid, "failed",
+)
+
+func words(list ...string) map[string]bool {
+	m := make(map[string]bool, len(list))
+	for _, w := range list {
+		m[w] = true
+	}
+	return m
+}
+
+// Metrics are what the operator's server shows to Prometheus. Every label is a
+// word of a fixed set: no client can make a new series.
+type Metrics struct {
+	registry    *prometheus.Registry
+	files       map[string]bool
+	requests    *prometheus.CounterVec
+	seconds     prometheus.Histogram
+	storeErrors prometheus.Counter
+}
+
+// NewMetrics returns metrics of the engine and of the process. kinds are the
+// words for files that the vendor packs have.
+func NewMetrics(core engine.Engine, kinds []string) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		files:    words(kinds...),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stagger_requests_total",
+			Help: "Requests answered, by what came of them and which file was asked for.",
+		}, []string{"outcome", "file"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "stagger_request_seconds",
+			Help:    "Time from the request's header to the end of the answer.",
+			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, 1, 10},
+		}),
+		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stagger_store_errors_total",
+			Help: "Documents that the store could not tell of.",
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, m.storeErrors, engineCollector{core},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Handler answers with the metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+func (m *Metrics) observe(response *wire.Response, took time.Duration) {
+	outcome, file := "other", "none"
+	for _, field := range response.Audit {
+		switch {
+		case field.Name == "outcome" && outcomes[field.Value]:
+			outcome = strings.Clone(field.Value) // lest it keeps the whole answer alive
+		case field.Name == "file" && m.files[field.Value]:
+			file = strings.Clone(field.Value)
+		case field.Name == "file":
+			file = "other"
+		}
+	}
+	m.requests.WithLabelValues(outcome, file).Inc()
+	m.seconds.Observe(took.Seconds())
+}
+
+// CountErrors returns store with its errors counted.
+func (m *Metrics) CountErrors(store exchange.Store) exchange.Store {
+	return countedStore{store, m.storeErrors}
+}
+
+type countedStore struct {
+	exchange.Store
+	errors prometheus.Counter
+}
+
+func (s countedStore) Get(ctx context.Context, key string) (string, bool, error) {
+	value, found, err := s.Store.Get(ctx, key)
+	// A phone that hung up is not an error of the store.
+	if err != nil && !errors.Is(err, context.Canceled) {
+		s.errors.Inc()
+	}
+	return value, found, err
+}
+
+// engineCollector shows an engine's own counts.
+type engineCollector struct{ engine.Engine }
+
+var (
+	instancesDesc = prometheus.NewDesc("stagger_engine_instances_max", "How many instances of the core there may be.", nil, nil)
+	inUseDesc     = prometheus.NewDesc("stagger_engine_instances_in_use", "How many instances are at work.", nil, nil)
+	callsDesc     = prometheus.NewDesc("stagger_engine_calls_total", "Calls of the core.", nil, nil)
+	failuresDesc  = prometheus.NewDesc("stagger_engine_failures_total", "Calls that failed.", []string{"cause"}, nil)
+	discardsDesc  = prometheus.NewDesc("stagger_engine_discards_total", "Instances that were thrown away.", []string{"cause"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (engineCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{instancesDesc, inUseDesc, callsDesc, failuresDesc, discardsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (e engineCollector) Collect(ch chan<- prometheus.Metric) {
+	s := e.Stats()
+	ch <- prometheus.MustNewConstMetric(instancesDesc, prometheus.GaugeValue, float64(s.Size))
+	ch <- prometheus.MustNewConstMetric(inUseDesc, prometheus.GaugeValue, float64(s.InUse))
+	ch <- prometheus.MustNewConstMetric(callsDesc, prometheus.CounterValue, float64(s.Calls))
+	for _, c := range engine.Causes() {
+		ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, float64(s.Failures[c]), c.String())
+		ch <- prometheus.MustNewConstMetric(discardsDesc, prometheus.CounterValue, float64(s.Discards[c]), c.String())
+	}
+}
