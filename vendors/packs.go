@@ -164,16 +164,15 @@ var yealinkMacBoot = template.Program{
 	Text: "#!version:1.0.0.1\n" +
 		"include:config \".cfg\"\n",
 	Ops: []template.Op{
-		{template.Text, 0, 0, 18, 1},       // 0 "#!version:1.0.0.1\n"
-		{template.Text, 0, 18, 16, 5},      // 1 "include:config \""
-		{template.PrintField, 0, 15, 0, 5}, // 2
-		{template.Text, 0, 34, 6, 5},       // 3 ".cfg\"\n"
+		{template.Text, 0, 0, 18, 0, 1},        // 0 "#!version:1.0.0.1\n"
+		{template.TextField, 0, 18, 16, 15, 5}, // 1 "include:config \""
+		{template.Text, 0, 34, 6, 0, 5},        // 2 ".cfg\"\n"
 	},
 }
 
 var yealinkMacCfg = template.Program{
 	Source: "mac.cfg.tmpl",
-	Cells:  15,
+	Cells:  14,
 	Escape: keyvalue.Append,
 	Root:   profile.Phone,
 	Tables: yealinkTables,
@@ -216,393 +215,301 @@ var yealinkMacCfg = template.Program{
 		"expansion_module..key..type = .line = .value = .extension = \n" +
 		"linekey..type = 0\n",
 	Ops: []template.Op{
-		{template.Text, 0, 0, 17, 4},          // 0 "#!version:1.0.0.1"
-		{template.Text, 0, 17, 36, 6},         // 1 "\nstatic.auto_provision.server.url = "
-		{template.PrintField, 0, 18, 0, 7},    // 2
-		{template.Text, 0, 53, 115, 7},        // 3 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
-		{template.Field, 1, 0, 19, 10},        // 4
-		{template.PrintInt, 1, 0, 0, 10},      // 5
-		{template.Text, 0, 168, 82, 10},       // 6 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
-		{template.Text, 0, 250, 37, 13},       // 7 "\nstatic.auto_provision.pnp_enable = 0"
-		{template.Field, 1, 0, 12, 15},        // 8
-		{template.JumpFalse, 1, 12, 0, 15},    // 9
-		{template.Text, 0, 287, 23, 15},       // 10 "\nstatic.firmware.url = "
-		{template.Print, 1, 0, 0, 16},         // 11
-		{template.Field, 1, 0, 8, 18},         // 12
-		{template.JumpFalse, 1, 16, 0, 18},    // 13
-		{template.Text, 0, 310, 39, 18},       // 14 "\nstatic.security.user_password = admin:"
-		{template.Print, 1, 0, 0, 19},         // 15
-		{template.Text, 0, 349, 57, 21},       // 16 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
-		{template.Field, 1, 0, 21, 23},        // 17
-		{template.JumpFalse, 1, 22, 0, 23},    // 18
-		{template.Field, 2, 0, 21, 23},        // 19
-		{template.PrintInt, 2, 0, 0, 23},      // 20
-		{template.Jump, 0, 23, 0, 23},         // 21
-		{template.Text, 0, 406, 1, 23},        // 22 "0"
-		{template.Field, 1, 0, 6, 24},         // 23
-		{template.JumpFalse, 1, 31, 0, 24},    // 24
-		{template.Text, 0, 407, 12, 24},       // 25 "\nlang.gui = "
-		{template.Lookup, 2, 1, 2, 25},        // 26
-		{template.Print, 2, 0, 0, 25},         // 27
-		{template.Text, 0, 419, 12, 25},       // 28 "\nlang.wui = "
-		{template.Lookup, 2, 1, 2, 26},        // 29
-		{template.Print, 2, 0, 0, 26},         // 30
-		{template.Field, 1, 0, 7, 28},         // 31
-		{template.Copy, 2, 1, 0, 28},          // 32
-		{template.Range, 2, 42, 0, 28},        // 33
-		{template.Item, 2, 4, 5, 28},          // 34
-		{template.Text, 0, 431, 22, 28},       // 35 "\nlocal_time.ntp_server"
-		{template.LoadInt, 6, 1, 0, 29},       // 36
-		{template.Add, 7, 5, 6, 29},           // 37
-		{template.PrintInt, 7, 0, 0, 29},      // 38
-		{template.Text, 0, 453, 3, 29},        // 39 " = "
-		{template.PrintField, 4, 0, 0, 29},    // 40
-		{template.Next, 2, 34, 0, 28},         // 41
-		{template.Field, 1, 0, 7, 31},         // 42
-		{template.JumpFalse, 1, 45, 0, 31},    // 43
-		{template.Text, 0, 456, 36, 31},       // 44 "\nlocal_time.manual_ntp_srv_prior = 1"
-		{template.Field, 1, 0, 22, 34},        // 45
-		{template.JumpFalse, 1, 108, 0, 34},   // 46
-		{template.Text, 0, 492, 49, 34},       // 47 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
-		{template.Field, 3, 1, 2, 36},         // 48
-		{template.Copy, 2, 3, 0, 36},          // 49
-		{template.JumpTrue, 2, 53, 0, 36},     // 50
-		{template.Field, 4, 1, 3, 36},         // 51
-		{template.Copy, 2, 4, 0, 36},          // 52
-		{template.JumpFalse, 2, 63, 0, 36},    // 53
-		{template.PrintField, 1, 1, 0, 36},    // 54
-		{template.Field, 5, 1, 2, 36},         // 55
-		{template.PrintInt, 5, 0, 0, 36},      // 56
-		{template.Field, 5, 1, 3, 36},         // 57
-		{template.JumpFalse, 5, 62, 0, 36},    // 58
-		{template.Text, 0, 541, 1, 36},        // 59 ":"
-		{template.Field, 6, 1, 3, 36},         // 60
-		{template.PrintInt, 6, 0, 0, 36},      // 61
-		{template.Jump, 0, 64, 0, 36},         // 62
-		{template.Text, 0, 406, 1, 36},        // 63 "0"
-		{template.Field, 2, 1, 4, 37},         // 64
-		{template.JumpFalse, 2, 107, 0, 37},   // 65
-		{template.Field, 4, 1, 6, 38},         // 66
-		{template.Field, 5, 4, 5, 38},         // 67
-		{template.Copy, 3, 5, 0, 38},          // 68
-		{template.JumpFalse, 3, 73, 0, 38},    // 69
-		{template.Field, 6, 1, 7, 38},         // 70
-		{template.Field, 7, 6, 5, 38},         // 71
-		{template.Copy, 3, 7, 0, 38},          // 72
-		{template.Not, 8, 3, 0, 38},           // 73
-		{template.JumpFalse, 8, 77, 0, 38},    // 74
-		{template.Fail, 0, 542, 67, 38},       // 75
-		{template.Print, 9, 0, 0, 38},         // 76
-		{template.Text, 0, 609, 81, 38},       // 77 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
-		{template.Field, 3, 1, 6, 41},         // 78
-		{template.Field, 4, 3, 0, 133},        // 79
-		{template.PrintInt, 4, 0, 0, 133},     // 80
-		{template.Text, 0, 690, 1, 133},       // 81 "/"
-		{template.Field, 4, 3, 1, 133},        // 82
-		{template.PrintInt, 4, 0, 0, 133},     // 83
-		{template.Text, 0, 690, 1, 133},       // 84 "/"
-		{template.Field, 4, 3, 3, 133},        // 85
-		{template.PrintInt, 4, 0, 0, 133},     // 86
-		{template.Text, 0, 690, 1, 133},       // 87 "/"
-		{template.Field, 4, 3, 4, 133},        // 88
-		{template.PrintInt, 4, 0, 0, 133},     // 89
-		{template.Text, 0, 691, 23, 41},       // 90 "\nlocal_time.end_time = "
-		{template.Field, 3, 1, 7, 42},         // 91
-		{template.Field, 4, 3, 0, 133},        // 92
-		{template.PrintInt, 4, 0, 0, 133},     // 93
-		{template.Text, 0, 690, 1, 133},       // 94 "/"
-		{template.Field, 4, 3, 1, 133},        // 95
-		{template.PrintInt, 4, 0, 0, 133},     // 96
-		{template.Text, 0, 690, 1, 133},       // 97 "/"
-		{template.Field, 4, 3, 3, 133},        // 98
-		{template.PrintInt, 4, 0, 0, 133},     // 99
-		{template.Text, 0, 690, 1, 133},       // 100 "/"
-		{template.Field, 4, 3, 4, 133},        // 101
-		{template.PrintInt, 4, 0, 0, 133},     // 102
-		{template.Text, 0, 714, 26, 42},       // 103 "\nlocal_time.offset_time = "
-		{template.Field, 3, 1, 5, 43},         // 104
-		{template.PrintInt, 3, 0, 0, 43},      // 105
-		{template.Jump, 0, 108, 0, 37},        // 106
-		{template.Text, 0, 740, 27, 44},       // 107 "\nlocal_time.summer_time = 0"
-		{template.Field, 1, 0, 11, 48},        // 108
-		{template.Field, 2, 1, 1, 48},         // 109
-		{template.JumpFalse, 2, 118, 0, 48},   // 110
-		{template.Text, 0, 767, 32, 48},       // 111 "\nremote_phonebook.data.1.name = "
-		{template.Field, 3, 0, 11, 49},        // 112
-		{template.PrintField, 3, 0, 0, 49},    // 113
-		{template.Text, 0, 799, 31, 49},       // 114 "\nremote_phonebook.data.1.url = "
-		{template.Field, 3, 0, 11, 50},        // 115
-		{template.PrintField, 3, 1, 0, 50},    // 116
-		{template.Jump, 0, 119, 0, 48},        // 117
-		{template.Text, 0, 830, 75, 51},       // 118 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
-		{template.Field, 1, 0, 10, 55},        // 119
-		{template.JumpFalse, 1, 124, 0, 55},   // 120
-		{template.Text, 0, 905, 79, 55},       // 121 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
-		{template.PrintField, 0, 10, 0, 57},   // 122
-		{template.Jump, 0, 125, 0, 55},        // 123
-		{template.Text, 0, 984, 41, 58},       // 124 "\nfeatures.pickup.direct_pickup_enable = 0"
-		{template.Copy, 1, 0, 0, 61},          // 125
-		{template.Field, 2, 0, 23, 62},        // 126
-		{template.Copy, 3, 2, 0, 62},          // 127
-		{template.Range, 3, 258, 0, 62},       // 128
-		{template.Item, 3, 5, 3, 62},          // 129
-		{template.Field, 6, 5, 10, 63},        // 130
-		{template.Copy, 7, 6, 0, 63},          // 131
-		{template.Text, 0, 1025, 9, 63},       // 132 "\naccount."
-		{template.PrintInt, 7, 0, 0, 64},      // 133
-		{template.Text, 0, 1034, 20, 64},      // 134 ".enable = 1\naccount."
-		{template.PrintInt, 7, 0, 0, 65},      // 135
-		{template.Text, 0, 1054, 9, 65},       // 136 ".label = "
-		{template.PrintField, 5, 14, 0, 65},   // 137
-		{template.Text, 0, 1025, 9, 65},       // 138 "\naccount."
-		{template.PrintInt, 7, 0, 0, 66},      // 139
-		{template.Text, 0, 1063, 16, 66},      // 140 ".display_name = "
-		{template.PrintField, 5, 15, 0, 66},   // 141
-		{template.Text, 0, 1025, 9, 66},       // 142 "\naccount."
-		{template.PrintInt, 7, 0, 0, 67},      // 143
-		{template.Text, 0, 1079, 13, 67},      // 144 ".user_name = "
-		{template.PrintField, 5, 11, 0, 67},   // 145
-		{template.Text, 0, 1025, 9, 67},       // 146 "\naccount."
-		{template.PrintInt, 7, 0, 0, 68},      // 147
-		{template.Text, 0, 1092, 13, 68},      // 148 ".auth_name = "
-		{template.PrintField, 5, 12, 0, 68},   // 149
-		{template.Text, 0, 1025, 9, 68},       // 150 "\naccount."
-		{template.PrintInt, 7, 0, 0, 69},      // 151
-		{template.Text, 0, 1105, 12, 69},      // 152 ".password = "
-		{template.PrintField, 5, 13, 0, 69},   // 153
-		{template.Text, 0, 1025, 9, 69},       // 154 "\naccount."
-		{template.PrintInt, 7, 0, 0, 70},      // 155
-		{template.Text, 0, 1117, 24, 70},      // 156 ".sip_server.1.address = "
-		{template.PrintField, 5, 1, 0, 70},    // 157
-		{template.Field, 8, 5, 2, 71},         // 158
-		{template.JumpFalse, 8, 164, 0, 71},   // 159
-		{template.Text, 0, 1025, 9, 71},       // 160 "\naccount."
-		{template.PrintInt, 7, 0, 0, 72},      // 161
-		{template.Text, 0, 1141, 21, 72},      // 162 ".sip_server.1.port = "
-		{template.PrintInt, 8, 0, 0, 72},      // 163
-		{template.Text, 0, 1025, 9, 73},       // 164 "\naccount."
-		{template.PrintInt, 7, 0, 0, 74},      // 165
-		{template.Text, 0, 1162, 31, 74},      // 166 ".sip_server.1.transport_type = "
-		{template.Field, 8, 5, 3, 74},         // 167
-		{template.Lookup, 9, 8, 4, 74},        // 168
-		{template.Print, 9, 0, 0, 74},         // 169
-		{template.Text, 0, 1025, 9, 74},       // 170 "\naccount."
-		{template.PrintInt, 7, 0, 0, 75},      // 171
-		{template.Text, 0, 1193, 24, 75},      // 172 ".sip_server.1.expires = "
-		{template.Field, 8, 5, 16, 75},        // 173
-		{template.PrintInt, 8, 0, 0, 75},      // 174
-		{template.Text, 0, 1025, 9, 77},       // 175 "\naccount."
-		{template.PrintInt, 7, 0, 0, 78},      // 176
-		{template.Text, 0, 1217, 40, 78},      // 177 ".reg_failed_retry_min_time = 30\naccount."
-		{template.PrintInt, 7, 0, 0, 79},      // 178
-		{template.Text, 0, 1257, 32, 79},      // 179 ".reg_failed_retry_max_time = 600"
-		{template.Field, 8, 5, 4, 80},         // 180
-		{template.JumpFalse, 8, 195, 0, 80},   // 181
-		{template.Text, 0, 1025, 9, 80},       // 182 "\naccount."
-		{template.PrintInt, 7, 0, 0, 81},      // 183
-		{template.Text, 0, 1289, 35, 81},      // 184 ".outbound_proxy_enable = 1\naccount."
-		{template.PrintInt, 7, 0, 0, 82},      // 185
-		{template.Text, 0, 1324, 28, 82},      // 186 ".outbound_proxy.1.address = "
-		{template.PrintField, 5, 4, 0, 82},    // 187
-		{template.Field, 9, 5, 5, 83},         // 188
-		{template.JumpFalse, 9, 194, 0, 83},   // 189
-		{template.Text, 0, 1025, 9, 83},       // 190 "\naccount."
-		{template.PrintInt, 7, 0, 0, 84},      // 191
-		{template.Text, 0, 1352, 25, 84},      // 192 ".outbound_proxy.1.port = "
-		{template.PrintInt, 9, 0, 0, 84},      // 193
-		{template.Jump, 0, 198, 0, 80},        // 194
-		{template.Text, 0, 1025, 9, 86},       // 195 "\naccount."
-		{template.PrintInt, 7, 0, 0, 87},      // 196
-		{template.Text, 0, 1377, 26, 87},      // 197 ".outbound_proxy_enable = 0"
-		{template.Text, 0, 1025, 9, 88},       // 198 "\naccount."
-		{template.PrintInt, 7, 0, 0, 89},      // 199
-		{template.Text, 0, 1403, 19, 89},      // 200 ".srtp_encryption = "
-		{template.Field, 8, 5, 7, 89},         // 201
-		{template.Lookup, 9, 8, 3, 89},        // 202
-		{template.Print, 9, 0, 0, 89},         // 203
-		{template.Field, 8, 1, 28, 90},        // 204
-		{template.LoadText, 9, 1422, 3, 90},   // 205 "blf"
-		{template.Has, 10, 8, 9, 90},          // 206
-		{template.JumpFalse, 10, 213, 0, 90},  // 207
-		{template.Text, 0, 1025, 9, 90},       // 208 "\naccount."
-		{template.PrintInt, 7, 0, 0, 91},      // 209
-		{template.Text, 0, 1425, 24, 91},      // 210 ".blf.subscribe_period = "
-		{template.Field, 11, 1, 20, 91},       // 211
-		{template.PrintInt, 11, 0, 0, 91},     // 212
-		{template.Text, 0, 1025, 9, 92},       // 213 "\naccount."
-		{template.PrintInt, 7, 0, 0, 93},      // 214
-		{template.Text, 0, 1449, 17, 93},      // 215 ".subscribe_mwi = "
-		{template.Field, 8, 5, 9, 93},         // 216
-		{template.JumpFalse, 8, 220, 0, 93},   // 217
-		{template.Text, 0, 1466, 1, 93},       // 218 "1"
-		{template.Jump, 0, 221, 0, 93},        // 219
-		{template.Text, 0, 406, 1, 93},        // 220 "0"
-		{template.Text, 0, 1467, 19, 93},      // 221 "\nvoice_mail.number."
-		{template.PrintInt, 7, 0, 0, 94},      // 222
-		{template.Text, 0, 453, 3, 94},        // 223 " = "
-		{template.Field, 8, 5, 8, 94},         // 224
-		{template.JumpFalse, 8, 228, 0, 94},   // 225
-		{template.PrintField, 5, 8, 0, 94},    // 226
-		{template.Jump, 0, 229, 0, 94},        // 227
-		{template.Text, 0, 1486, 6, 94},       // 228 "%NULL%"
-		{template.Field, 8, 1, 26, 95},        // 229
-		{template.Copy, 9, 8, 0, 95},          // 230
-		{template.Range, 9, 257, 0, 95},       // 231
-		{template.Item, 9, 11, 9, 95},         // 232
-		{template.Text, 0, 1025, 9, 95},       // 233 "\naccount."
-		{template.PrintInt, 7, 0, 0, 96},      // 234
-		{template.Text, 0, 1492, 7, 96},       // 235 ".codec."
-		{template.Field, 12, 11, 0, 96},       // 236
-		{template.Lookup, 13, 12, 0, 96},      // 237
-		{template.Print, 13, 0, 0, 96},        // 238
-		{template.Text, 0, 1499, 10, 96},      // 239 ".enable = "
-		{template.Field, 12, 11, 1, 96},       // 240
-		{template.JumpFalse, 12, 244, 0, 96},  // 241
-		{template.Text, 0, 1466, 1, 96},       // 242 "1"
-		{template.Jump, 0, 245, 0, 96},        // 243
-		{template.Text, 0, 406, 1, 96},        // 244 "0"
-		{template.Field, 12, 11, 1, 97},       // 245
-		{template.JumpFalse, 12, 256, 0, 97},  // 246
-		{template.Text, 0, 1025, 9, 97},       // 247 "\naccount."
-		{template.PrintInt, 7, 0, 0, 98},      // 248
-		{template.Text, 0, 1492, 7, 98},       // 249 ".codec."
-		{template.Field, 13, 11, 0, 98},       // 250
-		{template.Lookup, 14, 13, 0, 98},      // 251
-		{template.Print, 14, 0, 0, 98},        // 252
-		{template.Text, 0, 1509, 12, 98},      // 253 ".priority = "
-		{template.Field, 13, 11, 2, 98},       // 254
-		{template.PrintInt, 13, 0, 0, 98},     // 255
-		{template.Next, 9, 232, 0, 95},        // 256
-		{template.Next, 3, 129, 0, 62},        // 257
-		{template.Field, 2, 0, 24, 102},       // 258
-		{template.Copy, 3, 2, 0, 102},         // 259
-		{template.Range, 3, 267, 0, 102},      // 260
-		{template.Item, 3, 5, 3, 102},         // 261
-		{template.Text, 0, 1025, 9, 102},      // 262 "\naccount."
-		{template.Field, 6, 5, 1, 103},        // 263
-		{template.PrintInt, 6, 0, 0, 103},     // 264
-		{template.Text, 0, 1521, 11, 103},     // 265 ".enable = 0"
-		{template.Next, 3, 261, 0, 102},       // 266
-		{template.Field, 2, 0, 4, 105},        // 267
-		{template.Copy, 3, 2, 0, 105},         // 268
-		{template.Range, 3, 359, 0, 105},      // 269
-		{template.Item, 3, 5, 3, 105},         // 270
-		{template.Field, 6, 5, 1, 106},        // 271
-		{template.Copy, 7, 6, 0, 106},         // 272
-		{template.Field, 8, 5, 0, 107},        // 273
-		{template.JumpFalse, 8, 323, 0, 107},  // 274
-		{template.Field, 9, 5, 0, 108},        // 275
-		{template.Copy, 10, 9, 0, 108},        // 276
-		{template.Text, 0, 1532, 18, 108},     // 277 "\nexpansion_module."
-		{template.PrintInt, 10, 0, 0, 109},    // 278
-		{template.Text, 0, 1550, 5, 109},      // 279 ".key."
-		{template.PrintInt, 7, 0, 0, 109},     // 280
-		{template.Text, 0, 1555, 8, 109},      // 281 ".type = "
-		{template.Field, 11, 5, 2, 109},       // 282
-		{template.Lookup, 12, 11, 1, 109},     // 283
-		{template.Print, 12, 0, 0, 109},       // 284
-		{template.Text, 0, 1532, 18, 109},     // 285 "\nexpansion_module."
-		{template.PrintInt, 10, 0, 0, 110},    // 286
-		{template.Text, 0, 1550, 5, 110},      // 287 ".key."
-		{template.PrintInt, 7, 0, 0, 110},     // 288
-		{template.Text, 0, 1563, 8, 110},      // 289 ".line = "
-		{template.Field, 11, 5, 3, 110},       // 290
-		{template.PrintInt, 11, 0, 0, 110},    // 291
-		{template.Text, 0, 1532, 18, 110},     // 292 "\nexpansion_module."
-		{template.PrintInt, 10, 0, 0, 111},    // 293
-		{template.Text, 0, 1550, 5, 111},      // 294 ".key."
-		{template.PrintInt, 7, 0, 0, 111},     // 295
-		{template.Text, 0, 1571, 9, 111},      // 296 ".value = "
-		{template.Field, 11, 5, 4, 111},       // 297
-		{template.JumpFalse, 11, 301, 0, 111}, // 298
-		{template.PrintField, 5, 4, 0, 111},   // 299
-		{template.Jump, 0, 302, 0, 111},       // 300
-		{template.Text, 0, 1486, 6, 111},      // 301 "%NULL%"
-		{template.Text, 0, 1532, 18, 111},     // 302 "\nexpansion_module."
-		{template.PrintInt, 10, 0, 0, 112},    // 303
-		{template.Text, 0, 1550, 5, 112},      // 304 ".key."
-		{template.PrintInt, 7, 0, 0, 112},     // 305
-		{template.Text, 0, 1054, 9, 112},      // 306 ".label = "
-		{template.Field, 11, 5, 5, 112},       // 307
-		{template.JumpFalse, 11, 311, 0, 112}, // 308
-		{template.PrintField, 5, 5, 0, 112},   // 309
-		{template.Jump, 0, 312, 0, 112},       // 310
-		{template.Text, 0, 1486, 6, 112},      // 311 "%NULL%"
-		{template.Text, 0, 1532, 18, 112},     // 312 "\nexpansion_module."
-		{template.PrintInt, 10, 0, 0, 113},    // 313
-		{template.Text, 0, 1550, 5, 113},      // 314 ".key."
-		{template.PrintInt, 7, 0, 0, 113},     // 315
-		{template.Text, 0, 1580, 13, 113},     // 316 ".extension = "
-		{template.Field, 11, 5, 6, 113},       // 317
-		{template.JumpFalse, 11, 321, 0, 113}, // 318
-		{template.PrintField, 5, 6, 0, 113},   // 319
-		{template.Jump, 0, 322, 0, 113},       // 320
-		{template.Text, 0, 1486, 6, 113},      // 321 "%NULL%"
-		{template.Jump, 0, 358, 0, 107},       // 322
-		{template.Text, 0, 1593, 9, 114},      // 323 "\nlinekey."
-		{template.PrintInt, 7, 0, 0, 115},     // 324
-		{template.Text, 0, 1555, 8, 115},      // 325 ".type = "
-		{template.Field, 9, 5, 2, 115},        // 326
-		{template.Lookup, 10, 9, 1, 115},      // 327
-		{template.Print, 10, 0, 0, 115},       // 328
-		{template.Text, 0, 1593, 9, 115},      // 329 "\nlinekey."
-		{template.PrintInt, 7, 0, 0, 116},     // 330
-		{template.Text, 0, 1563, 8, 116},      // 331 ".line = "
-		{template.Field, 9, 5, 3, 116},        // 332
-		{template.PrintInt, 9, 0, 0, 116},     // 333
-		{template.Text, 0, 1593, 9, 116},      // 334 "\nlinekey."
-		{template.PrintInt, 7, 0, 0, 117},     // 335
-		{template.Text, 0, 1571, 9, 117},      // 336 ".value = "
-		{template.Field, 9, 5, 4, 117},        // 337
-		{template.JumpFalse, 9, 341, 0, 117},  // 338
-		{template.PrintField, 5, 4, 0, 117},   // 339
-		{template.Jump, 0, 342, 0, 117},       // 340
-		{template.Text, 0, 1486, 6, 117},      // 341 "%NULL%"
-		{template.Text, 0, 1593, 9, 117},      // 342 "\nlinekey."
-		{template.PrintInt, 7, 0, 0, 118},     // 343
-		{template.Text, 0, 1054, 9, 118},      // 344 ".label = "
-		{template.Field, 9, 5, 5, 118},        // 345
-		{template.JumpFalse, 9, 349, 0, 118},  // 346
-		{template.PrintField, 5, 5, 0, 118},   // 347
-		{template.Jump, 0, 350, 0, 118},       // 348
-		{template.Text, 0, 1486, 6, 118},      // 349 "%NULL%"
-		{template.Text, 0, 1593, 9, 118},      // 350 "\nlinekey."
-		{template.PrintInt, 7, 0, 0, 119},     // 351
-		{template.Text, 0, 1580, 13, 119},     // 352 ".extension = "
-		{template.Field, 9, 5, 6, 119},        // 353
-		{template.JumpFalse, 9, 357, 0, 119},  // 354
-		{template.PrintField, 5, 6, 0, 119},   // 355
-		{template.Jump, 0, 358, 0, 119},       // 356
-		{template.Text, 0, 1486, 6, 119},      // 357 "%NULL%"
-		{template.Next, 3, 270, 0, 105},       // 358
-		{template.Field, 2, 0, 25, 122},       // 359
-		{template.Copy, 3, 2, 0, 122},         // 360
-		{template.Range, 3, 378, 0, 122},      // 361
-		{template.Item, 3, 5, 3, 122},         // 362
-		{template.Field, 6, 5, 0, 123},        // 363
-		{template.JumpFalse, 6, 373, 0, 123},  // 364
-		{template.Text, 0, 1532, 18, 123},     // 365 "\nexpansion_module."
-		{template.Field, 7, 5, 0, 124},        // 366
-		{template.PrintInt, 7, 0, 0, 124},     // 367
-		{template.Text, 0, 1550, 5, 124},      // 368 ".key."
-		{template.Field, 7, 5, 1, 124},        // 369
-		{template.PrintInt, 7, 0, 0, 124},     // 370
-		{template.Text, 0, 1602, 9, 124},      // 371 ".type = 0"
-		{template.Jump, 0, 377, 0, 123},       // 372
-		{template.Text, 0, 1593, 9, 125},      // 373 "\nlinekey."
-		{template.Field, 7, 5, 1, 126},        // 374
-		{template.PrintInt, 7, 0, 0, 126},     // 375
-		{template.Text, 0, 1602, 9, 126},      // 376 ".type = 0"
-		{template.Next, 3, 362, 0, 122},       // 377
-		{template.Field, 2, 0, 27, 129},       // 378
-		{template.Copy, 3, 2, 0, 129},         // 379
-		{template.Range, 3, 387, 0, 129},      // 380
-		{template.Item, 3, 5, 3, 129},         // 381
-		{template.Text, 0, 1611, 1, 129},      // 382 "\n"
-		{template.PrintField, 5, 0, 0, 130},   // 383
-		{template.Text, 0, 453, 3, 130},       // 384 " = "
-		{template.PrintField, 5, 1, 0, 130},   // 385
-		{template.Next, 3, 381, 0, 129},       // 386
-		{template.Text, 0, 1611, 1, 131},      // 387 "\n"
+		{template.Text, 0, 0, 17, 0, 4},           // 0 "#!version:1.0.0.1"
+		{template.TextField, 0, 17, 36, 18, 7},    // 1 "\nstatic.auto_provision.server.url = "
+		{template.Text, 0, 53, 115, 0, 7},         // 2 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
+		{template.PrintFieldInt, 0, 19, 0, 0, 10}, // 3
+		{template.Text, 0, 168, 82, 0, 10},        // 4 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
+		{template.Text, 0, 250, 37, 0, 13},        // 5 "\nstatic.auto_provision.pnp_enable = 0"
+		{template.Field, 1, 0, 12, 0, 15},         // 6
+		{template.JumpFalse, 1, 10, 0, 0, 15},     // 7
+		{template.Text, 0, 287, 23, 0, 15},        // 8 "\nstatic.firmware.url = "
+		{template.Print, 1, 0, 0, 0, 16},          // 9
+		{template.Field, 1, 0, 8, 0, 18},          // 10
+		{template.JumpFalse, 1, 14, 0, 0, 18},     // 11
+		{template.Text, 0, 310, 39, 0, 18},        // 12 "\nstatic.security.user_password = admin:"
+		{template.Print, 1, 0, 0, 0, 19},          // 13
+		{template.Text, 0, 349, 57, 0, 21},        // 14 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
+		{template.JumpField, 0, 18, 21, 0, 23},    // 15
+		{template.PrintFieldInt, 0, 21, 0, 0, 23}, // 16
+		{template.Jump, 0, 19, 0, 0, 23},          // 17
+		{template.Text, 0, 406, 1, 0, 23},         // 18 "0"
+		{template.Field, 1, 0, 6, 0, 24},          // 19
+		{template.JumpFalse, 1, 27, 0, 0, 24},     // 20
+		{template.Text, 0, 407, 12, 0, 24},        // 21 "\nlang.gui = "
+		{template.Lookup, 2, 1, 2, 0, 25},         // 22
+		{template.Print, 2, 0, 0, 0, 25},          // 23
+		{template.Text, 0, 419, 12, 0, 25},        // 24 "\nlang.wui = "
+		{template.Lookup, 2, 1, 2, 0, 26},         // 25
+		{template.Print, 2, 0, 0, 0, 26},          // 26
+		{template.Field, 1, 0, 7, 0, 28},          // 27
+		{template.Copy, 2, 1, 0, 0, 28},           // 28
+		{template.Range, 2, 37, 0, 0, 28},         // 29
+		{template.Item, 2, 4, 5, 0, 28},           // 30
+		{template.Text, 0, 431, 22, 0, 28},        // 31 "\nlocal_time.ntp_server"
+		{template.LoadInt, 6, 1, 0, 0, 29},        // 32
+		{template.Add, 7, 5, 6, 0, 29},            // 33
+		{template.PrintInt, 7, 0, 0, 0, 29},       // 34
+		{template.TextField, 4, 453, 3, 0, 29},    // 35 " = "
+		{template.Next, 2, 30, 0, 0, 28},          // 36
+		{template.JumpField, 0, 39, 7, 0, 31},     // 37
+		{template.Text, 0, 456, 36, 0, 31},        // 38 "\nlocal_time.manual_ntp_srv_prior = 1"
+		{template.Field, 1, 0, 22, 0, 34},         // 39
+		{template.JumpFalse, 1, 89, 0, 0, 34},     // 40
+		{template.Text, 0, 492, 49, 0, 34},        // 41 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
+		{template.Field, 3, 1, 2, 0, 36},          // 42
+		{template.Copy, 2, 3, 0, 0, 36},           // 43
+		{template.JumpTrue, 2, 47, 0, 0, 36},      // 44
+		{template.Field, 4, 1, 3, 0, 36},          // 45
+		{template.Copy, 2, 4, 0, 0, 36},           // 46
+		{template.JumpFalse, 2, 54, 0, 0, 36},     // 47
+		{template.PrintField, 1, 1, 0, 0, 36},     // 48
+		{template.PrintFieldInt, 1, 2, 0, 0, 36},  // 49
+		{template.JumpField, 1, 53, 3, 0, 36},     // 50
+		{template.Text, 0, 541, 1, 0, 36},         // 51 ":"
+		{template.PrintFieldInt, 1, 3, 0, 0, 36},  // 52
+		{template.Jump, 0, 55, 0, 0, 36},          // 53
+		{template.Text, 0, 406, 1, 0, 36},         // 54 "0"
+		{template.JumpField, 1, 88, 4, 0, 37},     // 55
+		{template.Field, 3, 1, 6, 0, 38},          // 56
+		{template.Field, 4, 3, 5, 0, 38},          // 57
+		{template.Copy, 2, 4, 0, 0, 38},           // 58
+		{template.JumpFalse, 2, 63, 0, 0, 38},     // 59
+		{template.Field, 5, 1, 7, 0, 38},          // 60
+		{template.Field, 6, 5, 5, 0, 38},          // 61
+		{template.Copy, 2, 6, 0, 0, 38},           // 62
+		{template.Not, 7, 2, 0, 0, 38},            // 63
+		{template.JumpFalse, 7, 67, 0, 0, 38},     // 64
+		{template.Fail, 0, 542, 67, 0, 38},        // 65 "the phone cannot express when summer time changes in this time zone"
+		{template.Print, 8, 0, 0, 0, 38},          // 66
+		{template.Text, 0, 609, 81, 0, 38},        // 67 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
+		{template.Field, 2, 1, 6, 0, 41},          // 68
+		{template.PrintFieldInt, 2, 0, 0, 0, 133}, // 69
+		{template.Text, 0, 690, 1, 0, 133},        // 70 "/"
+		{template.PrintFieldInt, 2, 1, 0, 0, 133}, // 71
+		{template.Text, 0, 690, 1, 0, 133},        // 72 "/"
+		{template.PrintFieldInt, 2, 3, 0, 0, 133}, // 73
+		{template.Text, 0, 690, 1, 0, 133},        // 74 "/"
+		{template.PrintFieldInt, 2, 4, 0, 0, 133}, // 75
+		{template.Text, 0, 691, 23, 0, 41},        // 76 "\nlocal_time.end_time = "
+		{template.Field, 2, 1, 7, 0, 42},          // 77
+		{template.PrintFieldInt, 2, 0, 0, 0, 133}, // 78
+		{template.Text, 0, 690, 1, 0, 133},        // 79 "/"
+		{template.PrintFieldInt, 2, 1, 0, 0, 133}, // 80
+		{template.Text, 0, 690, 1, 0, 133},        // 81 "/"
+		{template.PrintFieldInt, 2, 3, 0, 0, 133}, // 82
+		{template.Text, 0, 690, 1, 0, 133},        // 83 "/"
+		{template.PrintFieldInt, 2, 4, 0, 0, 133}, // 84
+		{template.Text, 0, 714, 26, 0, 42},        // 85 "\nlocal_time.offset_time = "
+		{template.PrintFieldInt, 1, 5, 0, 0, 43},  // 86
+		{template.Jump, 0, 89, 0, 0, 37},          // 87
+		{template.Text, 0, 740, 27, 0, 44},        // 88 "\nlocal_time.summer_time = 0"
+		{template.Field, 1, 0, 11, 0, 48},         // 89
+		{template.JumpField, 1, 98, 1, 0, 48},     // 90
+		{template.Text, 0, 767, 32, 0, 48},        // 91 "\nremote_phonebook.data.1.name = "
+		{template.Field, 2, 0, 11, 0, 49},         // 92
+		{template.PrintField, 2, 0, 0, 0, 49},     // 93
+		{template.Text, 0, 799, 31, 0, 49},        // 94 "\nremote_phonebook.data.1.url = "
+		{template.Field, 2, 0, 11, 0, 50},         // 95
+		{template.PrintField, 2, 1, 0, 0, 50},     // 96
+		{template.Jump, 0, 99, 0, 0, 48},          // 97
+		{template.Text, 0, 830, 75, 0, 51},        // 98 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
+		{template.JumpField, 0, 102, 10, 0, 55},   // 99
+		{template.TextField, 0, 905, 79, 10, 57},  // 100 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
+		{template.Jump, 0, 103, 0, 0, 55},         // 101
+		{template.Text, 0, 984, 41, 0, 58},        // 102 "\nfeatures.pickup.direct_pickup_enable = 0"
+		{template.Copy, 1, 0, 0, 0, 61},           // 103
+		{template.Field, 2, 0, 23, 0, 62},         // 104
+		{template.Copy, 3, 2, 0, 0, 62},           // 105
+		{template.Range, 3, 197, 0, 0, 62},        // 106
+		{template.Item, 3, 5, 3, 0, 62},           // 107
+		{template.Field, 6, 5, 10, 0, 63},         // 108
+		{template.Copy, 7, 6, 0, 0, 63},           // 109
+		{template.TextInt, 7, 1025, 9, 0, 64},     // 110 "\naccount."
+		{template.TextInt, 7, 1034, 20, 0, 65},    // 111 ".enable = 1\naccount."
+		{template.TextField, 5, 1054, 9, 14, 65},  // 112 ".label = "
+		{template.TextInt, 7, 1025, 9, 0, 66},     // 113 "\naccount."
+		{template.TextField, 5, 1063, 16, 15, 66}, // 114 ".display_name = "
+		{template.TextInt, 7, 1025, 9, 0, 67},     // 115 "\naccount."
+		{template.TextField, 5, 1079, 13, 11, 67}, // 116 ".user_name = "
+		{template.TextInt, 7, 1025, 9, 0, 68},     // 117 "\naccount."
+		{template.TextField, 5, 1092, 13, 12, 68}, // 118 ".auth_name = "
+		{template.TextInt, 7, 1025, 9, 0, 69},     // 119 "\naccount."
+		{template.TextField, 5, 1105, 12, 13, 69}, // 120 ".password = "
+		{template.TextInt, 7, 1025, 9, 0, 70},     // 121 "\naccount."
+		{template.TextField, 5, 1117, 24, 1, 70},  // 122 ".sip_server.1.address = "
+		{template.Field, 8, 5, 2, 0, 71},          // 123
+		{template.JumpFalse, 8, 127, 0, 0, 71},    // 124
+		{template.TextInt, 7, 1025, 9, 0, 72},     // 125 "\naccount."
+		{template.TextInt, 8, 1141, 21, 0, 72},    // 126 ".sip_server.1.port = "
+		{template.TextInt, 7, 1025, 9, 0, 74},     // 127 "\naccount."
+		{template.Text, 0, 1162, 31, 0, 74},       // 128 ".sip_server.1.transport_type = "
+		{template.Field, 8, 5, 3, 0, 74},          // 129
+		{template.Lookup, 9, 8, 4, 0, 74},         // 130
+		{template.Print, 9, 0, 0, 0, 74},          // 131
+		{template.TextInt, 7, 1025, 9, 0, 75},     // 132 "\naccount."
+		{template.Text, 0, 1193, 24, 0, 75},       // 133 ".sip_server.1.expires = "
+		{template.PrintFieldInt, 5, 16, 0, 0, 75}, // 134
+		{template.TextInt, 7, 1025, 9, 0, 78},     // 135 "\naccount."
+		{template.TextInt, 7, 1217, 40, 0, 79},    // 136 ".reg_failed_retry_min_time = 30\naccount."
+		{template.Text, 0, 1257, 32, 0, 79},       // 137 ".reg_failed_retry_max_time = 600"
+		{template.JumpField, 5, 147, 4, 0, 80},    // 138
+		{template.TextInt, 7, 1025, 9, 0, 81},     // 139 "\naccount."
+		{template.TextInt, 7, 1289, 35, 0, 82},    // 140 ".outbound_proxy_enable = 1\naccount."
+		{template.TextField, 5, 1324, 28, 4, 82},  // 141 ".outbound_proxy.1.address = "
+		{template.Field, 8, 5, 5, 0, 83},          // 142
+		{template.JumpFalse, 8, 146, 0, 0, 83},    // 143
+		{template.TextInt, 7, 1025, 9, 0, 84},     // 144 "\naccount."
+		{template.TextInt, 8, 1352, 25, 0, 84},    // 145 ".outbound_proxy.1.port = "
+		{template.Jump, 0, 149, 0, 0, 80},         // 146
+		{template.TextInt, 7, 1025, 9, 0, 87},     // 147 "\naccount."
+		{template.Text, 0, 1377, 26, 0, 87},       // 148 ".outbound_proxy_enable = 0"
+		{template.TextInt, 7, 1025, 9, 0, 89},     // 149 "\naccount."
+		{template.Text, 0, 1403, 19, 0, 89},       // 150 ".srtp_encryption = "
+		{template.Field, 8, 5, 7, 0, 89},          // 151
+		{template.Lookup, 9, 8, 3, 0, 89},         // 152
+		{template.Print, 9, 0, 0, 0, 89},          // 153
+		{template.Field, 8, 1, 28, 0, 90},         // 154
+		{template.LoadText, 9, 1422, 3, 0, 90},    // 155 "blf"
+		{template.Has, 10, 8, 9, 0, 90},           // 156
+		{template.JumpFalse, 10, 161, 0, 0, 90},   // 157
+		{template.TextInt, 7, 1025, 9, 0, 91},     // 158 "\naccount."
+		{template.Text, 0, 1425, 24, 0, 91},       // 159 ".blf.subscribe_period = "
+		{template.PrintFieldInt, 1, 20, 0, 0, 91}, // 160
+		{template.TextInt, 7, 1025, 9, 0, 93},     // 161 "\naccount."
+		{template.Text, 0, 1449, 17, 0, 93},       // 162 ".subscribe_mwi = "
+		{template.JumpField, 5, 166, 9, 0, 93},    // 163
+		{template.Text, 0, 1466, 1, 0, 93},        // 164 "1"
+		{template.Jump, 0, 167, 0, 0, 93},         // 165
+		{template.Text, 0, 406, 1, 0, 93},         // 166 "0"
+		{template.TextInt, 7, 1467, 19, 0, 94},    // 167 "\nvoice_mail.number."
+		{template.Text, 0, 453, 3, 0, 94},         // 168 " = "
+		{template.JumpField, 5, 172, 8, 0, 94},    // 169
+		{template.PrintField, 5, 8, 0, 0, 94},     // 170
+		{template.Jump, 0, 173, 0, 0, 94},         // 171
+		{template.Text, 0, 1486, 6, 0, 94},        // 172 "%NULL%"
+		{template.Field, 8, 1, 26, 0, 95},         // 173
+		{template.Copy, 9, 8, 0, 0, 95},           // 174
+		{template.Range, 9, 196, 0, 0, 95},        // 175
+		{template.Item, 9, 11, 9, 0, 95},          // 176
+		{template.TextInt, 7, 1025, 9, 0, 96},     // 177 "\naccount."
+		{template.Text, 0, 1492, 7, 0, 96},        // 178 ".codec."
+		{template.Field, 12, 11, 0, 0, 96},        // 179
+		{template.Lookup, 13, 12, 0, 0, 96},       // 180
+		{template.Print, 13, 0, 0, 0, 96},         // 181
+		{template.Text, 0, 1499, 10, 0, 96},       // 182 ".enable = "
+		{template.JumpField, 11, 186, 1, 0, 96},   // 183
+		{template.Text, 0, 1466, 1, 0, 96},        // 184 "1"
+		{template.Jump, 0, 187, 0, 0, 96},         // 185
+		{template.Text, 0, 406, 1, 0, 96},         // 186 "0"
+		{template.JumpField, 11, 195, 1, 0, 97},   // 187
+		{template.TextInt, 7, 1025, 9, 0, 98},     // 188 "\naccount."
+		{template.Text, 0, 1492, 7, 0, 98},        // 189 ".codec."
+		{template.Field, 12, 11, 0, 0, 98},        // 190
+		{template.Lookup, 13, 12, 0, 0, 98},       // 191
+		{template.Print, 13, 0, 0, 0, 98},         // 192
+		{template.Text, 0, 1509, 12, 0, 98},       // 193 ".priority = "
+		{template.PrintFieldInt, 11, 2, 0, 0, 98}, // 194
+		{template.Next, 9, 176, 0, 0, 95},         // 195
+		{template.Next, 3, 107, 0, 0, 62},         // 196
+		{template.Field, 2, 0, 24, 0, 102},        // 197
+		{template.Copy, 3, 2, 0, 0, 102},          // 198
+		{template.Range, 3, 205, 0, 0, 102},       // 199
+		{template.Item, 3, 5, 3, 0, 102},          // 200
+		{template.Text, 0, 1025, 9, 0, 102},       // 201 "\naccount."
+		{template.PrintFieldInt, 5, 1, 0, 0, 103}, // 202
+		{template.Text, 0, 1521, 11, 0, 103},      // 203 ".enable = 0"
+		{template.Next, 3, 200, 0, 0, 102},        // 204
+		{template.Field, 2, 0, 4, 0, 105},         // 205
+		{template.Copy, 3, 2, 0, 0, 105},          // 206
+		{template.Range, 3, 273, 0, 0, 105},       // 207
+		{template.Item, 3, 5, 3, 0, 105},          // 208
+		{template.Field, 6, 5, 1, 0, 106},         // 209
+		{template.Copy, 7, 6, 0, 0, 106},          // 210
+		{template.JumpField, 5, 246, 0, 0, 107},   // 211
+		{template.Field, 8, 5, 0, 0, 108},         // 212
+		{template.Copy, 9, 8, 0, 0, 108},          // 213
+		{template.TextInt, 9, 1532, 18, 0, 109},   // 214 "\nexpansion_module."
+		{template.TextInt, 7, 1550, 5, 0, 109},    // 215 ".key."
+		{template.Text, 0, 1555, 8, 0, 109},       // 216 ".type = "
+		{template.Field, 10, 5, 2, 0, 109},        // 217
+		{template.Lookup, 11, 10, 1, 0, 109},      // 218
+		{template.Print, 11, 0, 0, 0, 109},        // 219
+		{template.TextInt, 9, 1532, 18, 0, 110},   // 220 "\nexpansion_module."
+		{template.TextInt, 7, 1550, 5, 0, 110},    // 221 ".key."
+		{template.Text, 0, 1563, 8, 0, 110},       // 222 ".line = "
+		{template.PrintFieldInt, 5, 3, 0, 0, 110}, // 223
+		{template.TextInt, 9, 1532, 18, 0, 111},   // 224 "\nexpansion_module."
+		{template.TextInt, 7, 1550, 5, 0, 111},    // 225 ".key."
+		{template.Text, 0, 1571, 9, 0, 111},       // 226 ".value = "
+		{template.JumpField, 5, 230, 4, 0, 111},   // 227
+		{template.PrintField, 5, 4, 0, 0, 111},    // 228
+		{template.Jump, 0, 231, 0, 0, 111},        // 229
+		{template.Text, 0, 1486, 6, 0, 111},       // 230 "%NULL%"
+		{template.TextInt, 9, 1532, 18, 0, 112},   // 231 "\nexpansion_module."
+		{template.TextInt, 7, 1550, 5, 0, 112},    // 232 ".key."
+		{template.Text, 0, 1054, 9, 0, 112},       // 233 ".label = "
+		{template.JumpField, 5, 237, 5, 0, 112},   // 234
+		{template.PrintField, 5, 5, 0, 0, 112},    // 235
+		{template.Jump, 0, 238, 0, 0, 112},        // 236
+		{template.Text, 0, 1486, 6, 0, 112},       // 237 "%NULL%"
+		{template.TextInt, 9, 1532, 18, 0, 113},   // 238 "\nexpansion_module."
+		{template.TextInt, 7, 1550, 5, 0, 113},    // 239 ".key."
+		{template.Text, 0, 1580, 13, 0, 113},      // 240 ".extension = "
+		{template.JumpField, 5, 244, 6, 0, 113},   // 241
+		{template.PrintField, 5, 6, 0, 0, 113},    // 242
+		{template.Jump, 0, 245, 0, 0, 113},        // 243
+		{template.Text, 0, 1486, 6, 0, 113},       // 244 "%NULL%"
+		{template.Jump, 0, 272, 0, 0, 107},        // 245
+		{template.TextInt, 7, 1593, 9, 0, 115},    // 246 "\nlinekey."
+		{template.Text, 0, 1555, 8, 0, 115},       // 247 ".type = "
+		{template.Field, 8, 5, 2, 0, 115},         // 248
+		{template.Lookup, 9, 8, 1, 0, 115},        // 249
+		{template.Print, 9, 0, 0, 0, 115},         // 250
+		{template.TextInt, 7, 1593, 9, 0, 116},    // 251 "\nlinekey."
+		{template.Text, 0, 1563, 8, 0, 116},       // 252 ".line = "
+		{template.PrintFieldInt, 5, 3, 0, 0, 116}, // 253
+		{template.TextInt, 7, 1593, 9, 0, 117},    // 254 "\nlinekey."
+		{template.Text, 0, 1571, 9, 0, 117},       // 255 ".value = "
+		{template.JumpField, 5, 259, 4, 0, 117},   // 256
+		{template.PrintField, 5, 4, 0, 0, 117},    // 257
+		{template.Jump, 0, 260, 0, 0, 117},        // 258
+		{template.Text, 0, 1486, 6, 0, 117},       // 259 "%NULL%"
+		{template.TextInt, 7, 1593, 9, 0, 118},    // 260 "\nlinekey."
+		{template.Text, 0, 1054, 9, 0, 118},       // 261 ".label = "
+		{template.JumpField, 5, 265, 5, 0, 118},   // 262
+		{template.PrintField, 5, 5, 0, 0, 118},    // 263
+		{template.Jump, 0, 266, 0, 0, 118},        // 264
+		{template.Text, 0, 1486, 6, 0, 118},       // 265 "%NULL%"
+		{template.TextInt, 7, 1593, 9, 0, 119},    // 266 "\nlinekey."
+		{template.Text, 0, 1580, 13, 0, 119},      // 267 ".extension = "
+		{template.JumpField, 5, 271, 6, 0, 119},   // 268
+		{template.PrintField, 5, 6, 0, 0, 119},    // 269
+		{template.Jump, 0, 272, 0, 0, 119},        // 270
+		{template.Text, 0, 1486, 6, 0, 119},       // 271 "%NULL%"
+		{template.Next, 3, 208, 0, 0, 105},        // 272
+		{template.Field, 2, 0, 25, 0, 122},        // 273
+		{template.Copy, 3, 2, 0, 0, 122},          // 274
+		{template.Range, 3, 288, 0, 0, 122},       // 275
+		{template.Item, 3, 5, 3, 0, 122},          // 276
+		{template.JumpField, 5, 284, 0, 0, 123},   // 277
+		{template.Text, 0, 1532, 18, 0, 123},      // 278 "\nexpansion_module."
+		{template.PrintFieldInt, 5, 0, 0, 0, 124}, // 279
+		{template.Text, 0, 1550, 5, 0, 124},       // 280 ".key."
+		{template.PrintFieldInt, 5, 1, 0, 0, 124}, // 281
+		{template.Text, 0, 1602, 9, 0, 124},       // 282 ".type = 0"
+		{template.Jump, 0, 287, 0, 0, 123},        // 283
+		{template.Text, 0, 1593, 9, 0, 125},       // 284 "\nlinekey."
+		{template.PrintFieldInt, 5, 1, 0, 0, 126}, // 285
+		{template.Text, 0, 1602, 9, 0, 126},       // 286 ".type = 0"
+		{template.Next, 3, 276, 0, 0, 122},        // 287
+		{template.Field, 2, 0, 27, 0, 129},        // 288
+		{template.Copy, 3, 2, 0, 0, 129},          // 289
+		{template.Range, 3, 295, 0, 0, 129},       // 290
+		{template.Item, 3, 5, 3, 0, 129},          // 291
+		{template.TextField, 5, 1611, 1, 0, 130},  // 292 "\n"
+		{template.TextField, 5, 453, 3, 1, 130},   // 293 " = "
+		{template.Next, 3, 291, 0, 0, 129},        // 294
+		{template.Text, 0, 1611, 1, 0, 131},       // 295 "\n"
 	},
 }

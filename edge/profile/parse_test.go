@@ -72,6 +72,32 @@ func TestErrorNamesTheDocument(t *testing.T) {
 	}
 }
 
+// What JSON itself forbids before these two are asked, they forbid as well.
+func TestWhole(t *testing.T) {
+	for s, want := range map[string]int64{
+		"0": 0, "7": 7, "3600": 3600, "999999999999999": 999999999999999,
+		"": -1, "00": -1, "007": -1, "-1": -1, "+1": -1, "1.0": -1, "1e2": -1, "0x10": -1, " 1": -1, "1 ": -1, "1000000000000000": -1, "18446744073709551617": -1,
+	} {
+		if n, ok := whole(s); ok != (want >= 0) || ok && n != want {
+			t.Errorf("whole(%q) = %d, %v", s, n, ok)
+		}
+	}
+}
+
+func TestLoneSurrogate(t *testing.T) {
+	for s, want := range map[string]bool{
+		``: false, `a`: false, `\\`: false, `\ud83d\ude00`: false, `\uD83D\uDE00`: false, `\ud7ff\ue000`: false, `\\ud800`: false, `\ud83d\ude00\ud83d\ude00`: false,
+		`\ud800`: true, `\udbff`: true, `\udc00`: true, `\udfff`: true, `\ud800a`: true, `\ud800\n`: true, `\ud800\u0041`: true, `\ud800\\udc00`: true,
+		`\udc00\ud800`: true, `\ud83d\ude00\ude00`: true, `\ud83d\ud83d\ude00`: true,
+	} {
+		for _, raw := range []string{s, `"` + s + `"`, `"x` + s + `x"`} {
+			if got := loneSurrogate(raw); got != want {
+				t.Errorf("%s: %v", raw, got)
+			}
+		}
+	}
+}
+
 // value is a JSON value that keeps the order of its fields, so that a test can
 // change one place of a document and leave the rest alone.
 type value struct {
@@ -151,14 +177,10 @@ func (v *value) append(b []byte) []byte {
 }
 
 // places calls f for the value itself and every value inside.
-func (v *value) places(path string, f func(path string, v *value)) {
-	f(path, v)
+func (v *value) places(f func(v *value)) {
+	f(v)
 	for i := range v.items {
-		if v.isList {
-			v.items[i].places(path+"["+strconv.Itoa(i)+"]", f)
-		} else {
-			v.items[i].places(strings.TrimPrefix(path+"."+v.names[i], "."), f)
-		}
+		v.items[i].places(f)
 	}
 }
 
@@ -207,14 +229,14 @@ func TestErrorsHoldNoValue(t *testing.T) {
 	forms := []string{
 		`"` + marker + `"`, `"` + marker + `\u0000"`, `" ` + marker + ` "`, `"` + marker + `\ud800"`, `"` + marker + `\u202e|<é"`, `"` + long + `"`,
 		`["` + marker + `"]`, `{"vendor":"` + marker + `"}`, `{"interval":"` + marker + `"}`, `{"acme":{"a.b":"` + marker + ` "}}`, `{"acme":"` + marker + `"}`,
-		`[{"user":"` + marker + ` "}]`, `[["` + marker + `"]]`, `7793779377`, `-7793`, `7793.5`, `7793e99`, `0.7793`, `[7793]`, `{"boot":77937793}`, `true`, `null`,
+		`[{"user":"` + marker + ` "}]`, `[["` + marker + `"]]`, `7793`, `7793779377`, `-7793`, `7793.5`, `7793e99`, `0.7793`, `[7793]`, `{"boot":77937793}`, `true`, `null`,
 		"\"" + marker + "\xff\"", `"` + marker, marker,
 	}
 	errors, built := 0, 0
 	for kind, document := range map[string]string{cases.Tenant: cases.AllTenant, cases.Device: cases.AllDevice} {
 		full := decodeDocument(t, document)
 		var all []*value
-		full.places("", func(_ string, v *value) { all = append(all, v) })
+		full.places(func(v *value) { all = append(all, v) })
 		for _, v := range all {
 			old := *v
 			for _, form := range forms {
@@ -246,7 +268,7 @@ func TestErrorsHoldNoValue(t *testing.T) {
 			*v = old
 		}
 	}
-	if errors < 2500 || built < 20 {
+	if errors < 3000 || built < 10 {
 		t.Errorf("only %d errors, %d of them of Build: this test sees nothing", errors, built)
 	}
 }
@@ -353,8 +375,10 @@ func equal(s *record.Schema, a, b record.Record) bool {
 // Reading never panics and never accepts what encoding/json would not, or would
 // read as something else; and the order of fields means nothing.
 func FuzzParse(f *testing.F) {
-	for _, c := range cases.Accepted {
-		f.Add(c.Document, uint64(1))
+	for i, c := range cases.Accepted {
+		if len(c.Document) < 2000 {
+			f.Add(c.Document, uint64(i))
+		}
 	}
 	for i, c := range cases.Refused {
 		if len(c.Document) < 1000 {

@@ -14,39 +14,43 @@ type Code uint8
 // Operations. Cells are the variables and temporaries of a run; every one has a
 // type that the compiler knows, so nothing is checked twice here.
 const (
-	Text       Code = iota + 1 // write Text[B:B+C]
-	Print                      // write cell A, a string, through the escaper
-	PrintInt                   // write cell A, a number
-	PrintBool                  // write cell A, "true" or "false"
-	PrintField                 // write string field B of the record in cell A
-	Field                      // cell A = field C of the record in cell B
-	Copy                       // cell A = cell B
-	LoadText                   // cell A = Text[B:B+C]
-	LoadInt                    // cell A = B | C<<16
-	LoadBool                   // cell A = B is 1
-	Jump                       // go to B
-	JumpFalse                  // go to B unless cell A is true
-	JumpTrue                   // go to B if cell A is true
-	Range                      // start: cell A is a list, cell A+1 its position; go to B if it is empty
-	Item                       // cell B = the item at the position of cell A+1, cell C = the position, unless C is A
-	Next                       // step the position of cell A+1; go to B if there is another item
-	Not                        // cell A = not cell B
-	Equal                      // cell A = cell B and C, both strings, are equal
-	EqualInt                   // cell A = cell B and C, both numbers or booleans, are equal
-	Less                       // cell A = number in cell B < number in C
-	Add                        // cell A = number in cell B + number in C
-	Len                        // cell A = items of the list, or bytes of the string, in cell B
-	Lookup                     // cell A = what table C has for the string in cell B
-	Fail                       // stop: Text[B:B+C] says why
-	Has                        // cell A = the list in cell B has an item whose first field is the string in cell C
+	Text          Code = iota + 1 // write Text[B:B+C]
+	Print                         // write cell A, a string, through the escaper
+	PrintInt                      // write cell A, a number
+	PrintBool                     // write cell A, "true" or "false"
+	PrintField                    // write string field B of the record in cell A
+	PrintFieldInt                 // write number field B of the record in cell A
+	TextInt                       // write Text[B:B+C], then cell A, a number
+	TextField                     // write Text[B:B+C], then string field D of the record in cell A
+	Field                         // cell A = field C of the record in cell B
+	Copy                          // cell A = cell B
+	LoadText                      // cell A = Text[B:B+C]
+	LoadInt                       // cell A = B | C<<16
+	LoadBool                      // cell A = B is 1
+	Jump                          // go to B
+	JumpFalse                     // go to B unless cell A is true
+	JumpTrue                      // go to B if cell A is true
+	JumpField                     // go to B unless field C of the record in cell A is true
+	Range                         // start: cell A is a list, cell A+1 its position; go to B if it is empty
+	Item                          // cell B = the item at the position of cell A+1, cell C = the position, unless C is A
+	Next                          // step the position of cell A+1; go to B if there is another item
+	Not                           // cell A = not cell B
+	Equal                         // cell A = cell B and C, both strings, are equal
+	EqualInt                      // cell A = cell B and C, both numbers or booleans, are equal
+	Less                          // cell A = number in cell B < number in C
+	Add                           // cell A = number in cell B + number in C
+	Len                           // cell A = items of the list, or bytes of the string, in cell B
+	Lookup                        // cell A = what table C has for the string in cell B
+	Fail                          // stop: Text[B:B+C] says why
+	Has                           // cell A = the list in cell B has an item whose first field is the string in cell C
 )
 
 // Op is one operation. Line is the line of the source.
 type Op struct {
-	Code Code
-	A    uint8
-	B, C uint16
-	Line uint16
+	Code    Code
+	A       uint8
+	B, C, D uint16
+	Line    uint16
 }
 
 // Entry is a word and what a vendor writes for it.

@@ -17,6 +17,11 @@ func (e *Error) Error() string {
 	return e.Source + ":" + strconv.Itoa(e.Line) + ": " + e.What
 }
 
+const (
+	notSet   = "a value that is printed is not set"
+	tooLarge = "the file grows beyond its limit"
+)
+
 // MaxOutput bounds a rendered file in bytes.
 const MaxOutput = 512 << 10
 
@@ -30,22 +35,50 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 		op := &p.Ops[i]
 		switch op.Code {
 		case Text:
-			b = append(b, p.Text[op.B:uint32(op.B)+uint32(op.C)]...)
+			b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
 			if len(b) > MaxOutput {
-				return b, p.fail(op, "the file grows beyond its limit")
+				return b, p.fail(op, tooLarge)
+			}
+		case TextField:
+			b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+			from := cells[op.A].List
+			if len(from) == 0 || !from[0][op.D].Set {
+				return b, p.fail(op, notSet)
+			}
+			var bad string
+			if b, bad = p.Escape(b, from[0][op.D].Str); bad != "" {
+				return b, p.fail(op, bad)
+			}
+			if len(b) > MaxOutput {
+				return b, p.fail(op, tooLarge)
+			}
+		case TextInt:
+			b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+			if !cells[op.A].Set {
+				return b, p.fail(op, notSet)
+			}
+			b = appendInt(b, cells[op.A].Num)
+			if len(b) > MaxOutput {
+				return b, p.fail(op, tooLarge)
 			}
 		case PrintField:
 			from := cells[op.A].List
 			if len(from) == 0 || !from[0][op.B].Set {
-				return b, p.fail(op, "a value that is printed is not set")
+				return b, p.fail(op, notSet)
 			}
 			var bad string
 			if b, bad = p.Escape(b, from[0][op.B].Str); bad != "" {
 				return b, p.fail(op, bad)
 			}
+		case PrintFieldInt:
+			from := cells[op.A].List
+			if len(from) == 0 || !from[0][op.B].Set {
+				return b, p.fail(op, notSet)
+			}
+			b = appendInt(b, from[0][op.B].Num)
 		case Print:
 			if !cells[op.A].Set {
-				return b, p.fail(op, "a value that is printed is not set")
+				return b, p.fail(op, notSet)
 			}
 			var bad string
 			if b, bad = p.Escape(b, cells[op.A].Str); bad != "" {
@@ -53,12 +86,12 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 			}
 		case PrintInt:
 			if !cells[op.A].Set {
-				return b, p.fail(op, "a value that is printed is not set")
+				return b, p.fail(op, notSet)
 			}
 			b = appendInt(b, cells[op.A].Num)
 		case PrintBool:
 			if !cells[op.A].Set {
-				return b, p.fail(op, "a value that is printed is not set")
+				return b, p.fail(op, notSet)
 			}
 			if cells[op.A].Num != 0 {
 				b = append(b, "true"...)
@@ -88,6 +121,10 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 			}
 		case JumpTrue:
 			if cells[op.A].True() {
+				i = int(op.B) - 1
+			}
+		case JumpField:
+			if from := cells[op.A].List; len(from) == 0 || !from[0][op.C].True() {
 				i = int(op.B) - 1
 			}
 		case Range:

@@ -101,8 +101,9 @@ func program(w *bytes.Buffer, name string, p *template.Program, escaper, tables 
 	}
 	fmt.Fprintf(w, "Text: %s,\nOps: []template.Op{\n", literal(p.Text))
 	for i, op := range p.Ops {
-		fmt.Fprintf(w, "{template.%s, %d, %d, %d, %d}, // %d", opNames[op.Code], op.A, op.B, op.C, op.Line, i)
-		if op.Code == template.Text || op.Code == template.LoadText {
+		fmt.Fprintf(w, "{template.%s, %d, %d, %d, %d, %d}, // %d", opNames[op.Code], op.A, op.B, op.C, op.D, op.Line, i)
+		switch op.Code {
+		case template.Text, template.LoadText, template.Fail, template.TextInt, template.TextField:
 			fmt.Fprintf(w, " %q", p.Text[op.B:int(op.B)+int(op.C)])
 		}
 		fmt.Fprintf(w, "\n")
@@ -130,7 +131,8 @@ func literal(text string) string {
 
 var opNames = map[template.Code]string{
 	template.Text: "Text", template.Print: "Print", template.PrintInt: "PrintInt", template.PrintBool: "PrintBool",
-	template.PrintField: "PrintField", template.Field: "Field", template.Copy: "Copy", template.LoadText: "LoadText",
+	template.PrintField: "PrintField", template.PrintFieldInt: "PrintFieldInt", template.TextInt: "TextInt",
+	template.TextField: "TextField", template.JumpField: "JumpField", template.Field: "Field", template.Copy: "Copy", template.LoadText: "LoadText",
 	template.LoadInt: "LoadInt", template.LoadBool: "LoadBool", template.Jump: "Jump", template.JumpFalse: "JumpFalse",
 	template.JumpTrue: "JumpTrue", template.Range: "Range", template.Item: "Item", template.Next: "Next",
 	template.Not: "Not", template.Equal: "Equal", template.EqualInt: "EqualInt", template.Less: "Less",

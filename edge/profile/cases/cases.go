@@ -20,7 +20,9 @@ type Bad struct{ Name, Kind, Document, Error string }
 // TenantWith and DeviceWith are the smallest documents that are complete, and
 // these fields.
 func TenantWith(fields string) string { return join(`{"tenant":"demo"`, fields) }
-func DeviceWith(fields string) string { return join(`{"device":"001565aabb01","tenant":"demo"`, fields) }
+func DeviceWith(fields string) string {
+	return join(`{"device":"001565aabb01","tenant":"demo"`, fields)
+}
 
 // LineWith is a device with one line that has also these fields.
 func LineWith(fields string) string {

@@ -57,6 +57,7 @@ func Compile(name, source string, o Options) (*template.Program, error) {
 	if err := c.tree(trees[name], root); err != nil {
 		return nil, err
 	}
+	c.fuse()
 	c.program.Text = c.pool.String()
 	c.program.Cells = c.cells
 	return c.program, nil
@@ -157,6 +158,53 @@ func (c *compiler) emit(n parse.Node, code template.Code, a, b, d int) int {
 	}
 	c.program.Ops = append(c.program.Ops, template.Op{Code: code, A: uint8(a), B: uint16(b), C: uint16(d), Line: c.line(n)})
 	return len(c.program.Ops) - 1
+}
+
+// fuse makes one operation of a text and the value after it, which is most of
+// what a template is.
+func (c *compiler) fuse() {
+	ops := c.program.Ops
+	target := make([]bool, len(ops)+1)
+	for i := range ops {
+		if jumps(ops[i].Code) {
+			target[ops[i].B] = true
+		}
+	}
+	moved := make([]uint16, len(ops)+1)
+	out := ops[:0]
+	for i := 0; i < len(ops); i++ {
+		moved[i] = uint16(len(out))
+		op := ops[i]
+		if op.Code == template.Text && i+1 < len(ops) && !target[i+1] {
+			switch next := ops[i+1]; next.Code {
+			case template.PrintInt:
+				op.Code, op.A, op.Line = template.TextInt, next.A, next.Line
+			case template.PrintField:
+				op.Code, op.A, op.D, op.Line = template.TextField, next.A, next.B, next.Line
+			}
+			if op.Code != template.Text {
+				i++
+				moved[i] = uint16(len(out))
+			}
+		}
+		out = append(out, op)
+	}
+	moved[len(ops)] = uint16(len(out))
+	for i := range out {
+		if jumps(out[i].Code) {
+			out[i].B = moved[out[i].B]
+		}
+	}
+	c.program.Ops = out
+}
+
+// jumps says whether B of an operation is the place of another one.
+func jumps(code template.Code) bool {
+	switch code {
+	case template.Jump, template.JumpFalse, template.JumpTrue, template.JumpField, template.Range, template.Next:
+		return true
+	}
+	return false
 }
 
 // land makes the jump at op go to the next operation.
@@ -264,8 +312,12 @@ func (c *compiler) node(n parse.Node) {
 
 // branch compiles a condition and its two sides.
 func (c *compiler) branch(n parse.Node, condition operand, then func(), otherwise *parse.ListNode) {
-	condition = c.fetch(n, condition)
-	skip := c.emit(n, template.JumpFalse, condition.cell, 0, 0)
+	skip := 0
+	if condition.lazy {
+		skip = c.emit(n, template.JumpField, condition.cell, 0, condition.index)
+	} else {
+		skip = c.emit(n, template.JumpFalse, condition.cell, 0, 0)
+	}
 	then()
 	if otherwise != nil {
 		end := c.emit(n, template.Jump, 0, 0, 0)
@@ -332,6 +384,9 @@ func (c *compiler) print(n parse.Node, v operand) {
 		c.errorf(n, "the values of this and/or have different types, so that it cannot be printed")
 	case v.kind == record.String && v.lazy:
 		c.emit(n, template.PrintField, v.cell, v.index, 0)
+		return
+	case v.kind == record.Int && v.lazy:
+		c.emit(n, template.PrintFieldInt, v.cell, v.index, 0)
 		return
 	}
 	v = c.fetch(n, v)
