@@ -19,7 +19,7 @@ type Pack struct {
 	// a profile does not list are switched off.
 	Codecs []string
 	// Allow and Deny say which extra settings a profile may set: names, or
-	// beginnings of names where they end in "*". Deny wins.
+	// beginnings of names where they end in "*". Deny wins, and is in lower case.
 	Allow, Deny []string
 }
 
@@ -100,8 +100,23 @@ func (f *File) Match(name string) (mac string, ok bool) {
 }
 
 // Allows says whether a profile may set the named parameter.
+//
+// Whether a phone tells the letter case of names apart is not known of any, so
+// what is denied is denied in every spelling.
 func (p *Pack) Allows(name string) bool {
-	return matches(p.Allow, name) && !matches(p.Deny, name)
+	if !matches(p.Allow, name) {
+		return false
+	}
+	var lower [64]byte
+	if len(name) > len(lower) {
+		return false
+	}
+	for i := range len(name) {
+		if lower[i] = name[i]; name[i] >= 'A' && name[i] <= 'Z' {
+			lower[i] += 'a' - 'A'
+		}
+	}
+	return !matches(p.Deny, string(lower[:len(name)]))
 }
 
 func matches(patterns []string, name string) bool {

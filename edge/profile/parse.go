@@ -2,7 +2,7 @@ package profile
 
 import (
 	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -56,7 +56,8 @@ func Parse(schema *record.Schema, document string, a *record.Arena) (record.Reco
 	if len(document) > MaxDocument {
 		return nil, wrong("is larger than " + strconv.Itoa(MaxDocument) + " bytes")
 	}
-	// Before the parser: it recurses, and does not look at the encoding.
+	// Before the parser, which recurses. It does not look at the encoding either:
+	// that is done for each string.
 	if bad := scan(document); bad != "" {
 		return nil, wrong(bad)
 	}
@@ -70,36 +71,36 @@ func Parse(schema *record.Schema, document string, a *record.Arena) (record.Reco
 	return object(schema, root, a)
 }
 
-// scan checks depth and encoding. It need not understand JSON: in a document that
-// is none, the parser finds that out.
+// scan checks how deep the document nests. It need not understand JSON: in a
+// document that is none, the parser finds that out.
 func scan(document string) string {
-	depth, quoted, ascii := 0, false, true
+	depth := 0
 	for i := 0; i < len(document); i++ {
-		c := document[i]
-		if c >= utf8.RuneSelf {
-			ascii = false
-		}
-		if quoted {
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				quoted = false
+		switch c := document[i]; {
+		case c == '"':
+			// To the quote that ends the string: one before which the number of
+			// backslashes is even.
+			for {
+				n := strings.IndexByte(document[i+1:], '"')
+				if n < 0 {
+					return ""
+				}
+				i += n + 1
+				b := i
+				for document[b-1] == '\\' {
+					b--
+				}
+				if (i-b)%2 == 0 {
+					break
+				}
 			}
-			continue
-		}
-		switch c {
-		case '"':
-			quoted = true
-		case '{', '[':
+		case c|0x20 == '{': // "[" and "{"
 			if depth++; depth > MaxDepth {
 				return "nests deeper than " + strconv.Itoa(MaxDepth) + " levels"
 			}
-		case '}', ']':
+		case c|0x20 == '}':
 			depth--
 		}
-	}
-	if !ascii && !utf8.ValidString(document) {
-		return "is not UTF-8"
 	}
 	return ""
 }
@@ -203,6 +204,9 @@ func list(f *record.Field, json gjson.Result, v *record.Value, a *record.Arena) 
 		v.List = append(v.List, r)
 		return true
 	})
+	if err == nil && int64(len(v.List)) < f.Min {
+		return wrong("has less than " + strconv.FormatInt(f.Min, 10) + " items")
+	}
 	return err
 }
 
@@ -241,8 +245,9 @@ func tooMany(f *record.Field) *Error {
 }
 
 func text(f *record.Field, json gjson.Result, v *record.Value) *Error {
-	// The parser reads half a surrogate pair as U+FFFD, without a word.
-	if loneSurrogate(json.Raw) {
+	// The parser reads half a surrogate pair as U+FFFD, without a word. A string
+	// without escapes is two quotes shorter than it is written.
+	if len(json.Raw) != len(json.Str)+2 && loneSurrogate(json.Raw) {
 		return wrong("has half a surrogate pair")
 	}
 	s := json.Str

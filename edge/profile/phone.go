@@ -189,6 +189,7 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 		phone[AdminPassword] = record.Value{}
 		phone[Keys] = record.Value{Set: true}
 		phone[PickupCode] = record.Value{}
+		phone[PhonebookField] = record.Value{}
 	}
 	if err := b.zone(phone); err != nil {
 		return nil, err.within("time_zone")
@@ -538,7 +539,7 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 			}
 		}
 		line := find(lines, k[KeyLine].Num)
-		if line == nil {
+		if line == nil && needsLine(k[KeyType].Str) {
 			return wrong("is not the index of an enabled line of this device").within("line").item(i).within("keys")
 		}
 		if !k[KeyLabel].Set {
@@ -553,6 +554,15 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 	gaps(room)
 	phone[PhoneFreeKeys] = record.Value{Set: true, List: free}
 	return nil
+}
+
+// needsLine says whether a key of this type does something with a line.
+func needsLine(keyType string) bool {
+	switch keyType {
+	case "none", "forward", "dnd", "hold", "conference", "dtmf", "directory":
+		return false
+	}
+	return true
 }
 
 func find(lines []record.Record, index int64) record.Record {

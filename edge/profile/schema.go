@@ -205,7 +205,7 @@ var settings = []record.Field{
 	{Name: "language", Kind: record.String, Rule: record.Tag, Min: 2, Max: 16},
 	{Name: "ntp", Kind: record.List, Of: Host, Max: 2},
 	{Name: "admin_password", Kind: record.String, Rule: record.Secret, Min: 1, Max: 99, Secret: true},
-	{Name: "codecs", Kind: record.List, Of: Codec, Max: 16, Hidden: true},
+	{Name: "codecs", Kind: record.List, Of: Codec, Min: 1, Max: 16, Hidden: true},
 	{Name: "pickup_code", Kind: record.String, Rule: record.Dial, Min: 1, Max: 32},
 	{Name: "phonebook", Kind: record.Group, Of: Phonebook},
 	{Name: "firmware_url", Kind: record.String, Rule: record.URL, Min: 8, Max: 511},

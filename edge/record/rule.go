@@ -53,11 +53,11 @@ func (r Rule) Check(s string) string {
 			return "has a blank at its edge"
 		}
 	case User:
-		if !only(s, "-_.!~*'()&=+$,;?/%#") {
+		if !only(s, userSet) {
 			return "is not a SIP user"
 		}
 	case Dial:
-		if !only(s, "-_.!~*'()&=+$,;?/%#@:") {
+		if !only(s, dialSet) {
 			return "is not a number, feature code, user or SIP URI"
 		}
 	case Host:
@@ -77,11 +77,11 @@ func (r Rule) Check(s string) string {
 			return `is not 1 to 32 of a-z, 0-9 and "-"`
 		}
 	case Name:
-		if !only(s, "._-") {
+		if !only(s, nameSet) {
 			return "is not a parameter name"
 		}
 	case Zone:
-		if !only(s, "/_+-") {
+		if !only(s, zoneSet) {
 			return "is not the name of a time zone"
 		}
 	case Tag:
@@ -132,19 +132,38 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// only says whether s is made of letters, digits and the extra characters.
-func only(s, extra string) bool {
-next:
+// Sets of characters beside letters and digits, as bits of class.
+const (
+	userSet = 1 << iota
+	dialSet
+	nameSet
+	zoneSet
+	pathSet
+)
+
+// class says for each byte which sets have it. Letters and digits are in all.
+var class = func() (class [256]uint8) {
+	for set, extra := range [...]string{
+		"-_.!~*'()&=+$,;?/%#", "-_.!~*'()&=+$,;?/%#@:", "._-", "/_+-", "/?&=-_.~%+,:;@!()*'",
+	} {
+		for i := range len(extra) {
+			class[extra[i]] |= 1 << set
+		}
+	}
+	for c := range 256 {
+		if alphanumeric(byte(c)) {
+			class[c] = 0xff
+		}
+	}
+	return class
+}()
+
+// only says whether s is made of letters, digits and the characters of a set.
+func only(s string, set uint8) bool {
 	for i := range len(s) {
-		if alphanumeric(s[i]) {
-			continue
+		if class[s[i]]&set == 0 {
+			return false
 		}
-		for j := range len(extra) {
-			if s[i] == extra[j] {
-				continue next
-			}
-		}
-		return false
 	}
 	return true
 }
@@ -190,7 +209,7 @@ func IsHost(s string) bool {
 	if s[0] == '[' {
 		return isIPv6(s)
 	}
-	label, digits, dots := 0, true, 0
+	label, dots := 0, 0
 	for i := 0; i <= len(s); i++ {
 		if i == len(s) || s[i] == '.' {
 			if label == 0 || label > 63 || s[i-1] == '-' {
@@ -198,19 +217,25 @@ func IsHost(s string) bool {
 			}
 			if i < len(s) {
 				dots++
+				label = 0
 			}
-			label = 0
 			continue
 		}
 		if c := s[i]; !alphanumeric(c) && (c != '-' && c != '_' || c == '-' && label == 0) {
 			return false
 		}
-		if s[i] < '0' || s[i] > '9' {
-			digits = false
-		}
 		label++
 	}
-	return !digits || dots == 3 && isIPv4(s)
+	// What ends in a number is an address, to resolvers that also read 0x7f.1.
+	last := s[len(s)-label:]
+	digits := true
+	for i := range len(last) {
+		digits = digits && last[i] >= '0' && last[i] <= '9'
+	}
+	if digits || last[0] == '0' && len(last) > 1 && last[1]|0x20 == 'x' {
+		return dots == 3 && isIPv4(s)
+	}
+	return true
 }
 
 func isIPv4(s string) bool {
@@ -222,6 +247,9 @@ func isIPv4(s string) bool {
 			}
 			part, digits = 0, 0
 			continue
+		}
+		if s[i] < '0' || s[i] > '9' {
+			return false
 		}
 		if digits > 0 && part == 0 || digits == 3 {
 			return false // a leading zero: some resolvers read it as octal
@@ -288,7 +316,7 @@ func isURL(s string) bool {
 			break
 		}
 	}
-	return IsHost(host) && only(rest[end:], "/?&=-_.~%+,:;@!()*'") && isEscaped(rest[end:])
+	return IsHost(host) && only(rest[end:], pathSet) && isEscaped(rest[end:])
 }
 
 // isEscaped says whether every "%" has its two hexadecimal digits.

@@ -223,10 +223,13 @@ func TestMACIsThatOfOneDevice(t *testing.T) {
 // hostName is RFC 1123 with the underscore of RFC 2782 and no dot at the end.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$`)
 
+// endsInNumber is the test of the URL standard for what has to be an address.
+var endsInNumber = regexp.MustCompile(`(^|\.)([0-9]+|0[xX][0-9A-Za-z_-]*)$`)
+
 // What IsHost accepts, net/netip and net/url accept, and hold it to be the same
 // address. What it refuses they refuse too, but for what is refused on purpose:
-// zones ("%eth0"), the dotted form inside IPv6, and names that are all digits and
-// dots without being an address.
+// zones ("%eth0"), the dotted form inside IPv6, and names that end in a number
+// without being an address.
 func checkHost(t *testing.T, s string) {
 	got := IsHost(s)
 	var want bool
@@ -239,7 +242,7 @@ func checkHost(t *testing.T, s string) {
 		address, err := netip.ParseAddr(s)
 		want = err == nil && address.String() == s
 	default:
-		want = len(s) <= 253 && hostName.MatchString(s)
+		want = len(s) <= 253 && hostName.MatchString(s) && !endsInNumber.MatchString(s)
 	}
 	if got != want {
 		t.Errorf("IsHost(%q) is %v", s, got)

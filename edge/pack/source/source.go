@@ -214,6 +214,11 @@ func (d *Descriptor) check(folder string) error {
 			fail("codec %q: a profile cannot name it", c)
 		}
 	}
+	for _, name := range d.Extra.Deny {
+		if name != strings.ToLower(name) {
+			fail("extra: %q: what is denied is written in lower case, and denied in any", name)
+		}
+	}
 	for _, r := range d.Reboot {
 		source("reboot "+r.Parameter, r.Source)
 	}

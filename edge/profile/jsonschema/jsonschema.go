@@ -52,6 +52,7 @@ type node struct {
 	Format      string   `json:"format,omitempty"`
 	Pattern     string   `json:"pattern,omitempty"`
 	Not         *node    `json:"not,omitempty"`
+	MinItems    int64    `json:"minItems,omitempty"`
 	MaxItems    int64    `json:"maxItems,omitempty"`
 	Items       *node    `json:"items,omitempty"`
 	Required    []string `json:"required,omitempty"`
@@ -233,7 +234,7 @@ func (g *generator) value(f *record.Field) *node {
 	case record.Group:
 		return g.ref(f.Of)
 	case record.List:
-		n.Type, n.MaxItems = "array", f.Max
+		n.Type, n.MinItems, n.MaxItems = "array", f.Min, f.Max
 		if f.Of.Single {
 			n.Items = g.value(&f.Of.Fields[0])
 			n.Items.Description = g.describe(f.Of.Name + "." + f.Of.Fields[0].Name)
