@@ -12,6 +12,7 @@ import (
 	"stagger/edge/pack"
 	"stagger/edge/profile"
 	"stagger/edge/record"
+	"stagger/edge/template"
 	"stagger/edge/wire"
 )
 
@@ -43,6 +44,7 @@ type Core struct {
 	response wire.Response
 	arena    *record.Arena
 	builder  profile.Builder
+	machine  template.Machine
 	need     []string
 	headers  [6]wire.Pair
 	audit    [10]wire.Pair
@@ -87,6 +89,7 @@ func (c *Core) Handle(in []byte) (status uint32, out []byte) {
 // wasm hosts restore the whole memory on top of that.)
 func (c *Core) forget() {
 	c.arena.Reset()
+	c.machine.Forget()
 	clear(c.body)
 	clear(c.scratch)
 	c.body, c.scratch = c.body[:0], c.scratch[:0]
@@ -298,7 +301,7 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 		return
 	}
 	var failed error
-	body, stopped := file.Program.Run(c.body[:0], phone)
+	body, stopped := c.machine.Run(file.Program, c.body[:0], phone)
 	c.body = body
 	if stopped != nil {
 		failed = stopped

@@ -25,12 +25,31 @@ const (
 // MaxOutput bounds a rendered file in bytes.
 const MaxOutput = 512 << 10
 
+// unset is what a field of a group has that is not set itself.
+var unset record.Value
+
+// Machine is what a run works in. It is reused from run to run. A cell points to a
+// value of the record, so that fetching a field copies nothing, or to its own
+// place in made.
+type Machine struct {
+	cells [MaxCells]*record.Value
+	made  [MaxCells]record.Value
+	root  [1]record.Record
+}
+
+// Forget drops what the last run left.
+func (m *Machine) Forget() { *m = Machine{} }
+
+func (m *Machine) set(cell uint8, v record.Value) {
+	m.made[cell] = v
+	m.cells[cell] = &m.made[cell]
+}
+
 // Run appends the output of the program on root to b. When it fails, the bytes
 // that were appended so far are of no use: a file is whole or it is not.
-func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
-	var cells [MaxCells]record.Value
-	top := [1]record.Record{root}
-	cells[0] = record.Value{Set: true, List: top[:]}
+func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error) {
+	m.root[0] = root
+	m.set(0, record.Value{Set: true, List: m.root[:]})
 	for i := 0; i < len(p.Ops); i++ {
 		op := &p.Ops[i]
 		switch op.Code {
@@ -39,158 +58,157 @@ func (p *Program) Run(b []byte, root record.Record) ([]byte, *Error) {
 			if len(b) > MaxOutput {
 				return b, p.fail(op, tooLarge)
 			}
-		case TextField:
-			b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
-			from := cells[op.A].List
-			if len(from) == 0 || !from[0][op.D].Set {
+		case TextField, PrintField:
+			index := op.B
+			if op.Code == TextField {
+				b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+				index = op.D
+			}
+			v := field(m.cells[op.A], index)
+			if !v.Set {
 				return b, p.fail(op, notSet)
 			}
 			var bad string
-			if b, bad = p.Escape(b, from[0][op.D].Str); bad != "" {
+			if b, bad = p.Escape(b, v.Str); bad != "" {
 				return b, p.fail(op, bad)
 			}
 			if len(b) > MaxOutput {
 				return b, p.fail(op, tooLarge)
 			}
-		case TextInt:
-			b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
-			if !cells[op.A].Set {
+		case TextInt, PrintInt:
+			if op.Code == TextInt {
+				b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+			}
+			if !m.cells[op.A].Set {
 				return b, p.fail(op, notSet)
 			}
-			b = appendInt(b, cells[op.A].Num)
+			b = appendInt(b, m.cells[op.A].Num)
 			if len(b) > MaxOutput {
 				return b, p.fail(op, tooLarge)
-			}
-		case PrintField:
-			from := cells[op.A].List
-			if len(from) == 0 || !from[0][op.B].Set {
-				return b, p.fail(op, notSet)
-			}
-			var bad string
-			if b, bad = p.Escape(b, from[0][op.B].Str); bad != "" {
-				return b, p.fail(op, bad)
 			}
 		case PrintFieldInt:
-			from := cells[op.A].List
-			if len(from) == 0 || !from[0][op.B].Set {
+			v := field(m.cells[op.A], op.B)
+			if !v.Set {
 				return b, p.fail(op, notSet)
 			}
-			b = appendInt(b, from[0][op.B].Num)
+			b = appendInt(b, v.Num)
 		case Print:
-			if !cells[op.A].Set {
+			if !m.cells[op.A].Set {
 				return b, p.fail(op, notSet)
 			}
 			var bad string
-			if b, bad = p.Escape(b, cells[op.A].Str); bad != "" {
+			if b, bad = p.Escape(b, m.cells[op.A].Str); bad != "" {
 				return b, p.fail(op, bad)
 			}
-		case PrintInt:
-			if !cells[op.A].Set {
-				return b, p.fail(op, notSet)
-			}
-			b = appendInt(b, cells[op.A].Num)
 		case PrintBool:
-			if !cells[op.A].Set {
+			if !m.cells[op.A].Set {
 				return b, p.fail(op, notSet)
 			}
-			if cells[op.A].Num != 0 {
+			if m.cells[op.A].Num != 0 {
 				b = append(b, "true"...)
 			} else {
 				b = append(b, "false"...)
 			}
 		case Field:
-			// A group that is not set has no record; its fields are not set.
-			if from := cells[op.B].List; len(from) > 0 {
-				cells[op.A] = from[0][op.C]
-			} else {
-				cells[op.A] = record.Value{}
-			}
+			m.cells[op.A] = field(m.cells[op.B], op.C)
 		case Copy:
-			cells[op.A] = cells[op.B]
+			m.set(op.A, *m.cells[op.B])
 		case LoadText:
-			cells[op.A] = record.Text(p.Text[op.B : uint32(op.B)+uint32(op.C)])
+			m.set(op.A, record.Text(p.Text[op.B:uint32(op.B)+uint32(op.C)]))
 		case LoadInt:
-			cells[op.A] = record.Number(int64(op.B) | int64(op.C)<<16)
+			m.set(op.A, record.Number(int64(op.B)|int64(op.C)<<16))
 		case LoadBool:
-			cells[op.A] = record.Value{Set: true, Num: int64(op.B)}
+			m.set(op.A, record.Truth(op.B == 1))
 		case Jump:
 			i = int(op.B) - 1
 		case JumpFalse:
-			if !cells[op.A].True() {
+			if !m.cells[op.A].True() {
 				i = int(op.B) - 1
 			}
 		case JumpTrue:
-			if cells[op.A].True() {
+			if m.cells[op.A].True() {
 				i = int(op.B) - 1
 			}
 		case JumpField:
-			if from := cells[op.A].List; len(from) == 0 || !from[0][op.C].True() {
+			if !field(m.cells[op.A], op.C).True() {
 				i = int(op.B) - 1
 			}
 		case Range:
-			cells[op.A+1] = record.Number(0)
-			if len(cells[op.A].List) == 0 {
+			m.set(op.A+1, record.Number(0))
+			if len(m.cells[op.A].List) == 0 {
 				i = int(op.B) - 1
 			}
 		case Item:
-			at := cells[op.A+1].Num
+			at := m.made[op.A+1].Num
 			if op.C != uint16(op.A) {
-				cells[op.C] = record.Number(at)
+				m.set(uint8(op.C), record.Number(at))
 			}
-			cells[op.B] = record.Value{Set: true, List: cells[op.A].List[at : at+1]}
+			m.set(uint8(op.B), record.Value{Set: true, List: m.cells[op.A].List[at : at+1]})
 		case Next:
-			cells[op.A+1].Num++
-			if cells[op.A+1].Num < int64(len(cells[op.A].List)) {
+			m.made[op.A+1].Num++
+			if m.made[op.A+1].Num < int64(len(m.cells[op.A].List)) {
 				i = int(op.B) - 1
 			}
 		case Not:
-			cells[op.A] = record.Truth(!cells[op.B].True())
+			m.set(op.A, record.Truth(!m.cells[op.B].True()))
 		case Equal:
-			x, y := &cells[op.B], &cells[op.C]
-			cells[op.A] = record.Truth(x.Set == y.Set && x.Str == y.Str)
+			x, y := m.cells[op.B], m.cells[op.C]
+			m.set(op.A, record.Truth(x.Set == y.Set && x.Str == y.Str))
 		case EqualInt:
-			x, y := &cells[op.B], &cells[op.C]
-			cells[op.A] = record.Truth(x.Set == y.Set && x.Num == y.Num)
+			x, y := m.cells[op.B], m.cells[op.C]
+			m.set(op.A, record.Truth(x.Set == y.Set && x.Num == y.Num))
 		case Less:
-			if !cells[op.B].Set || !cells[op.C].Set {
+			x, y := m.cells[op.B], m.cells[op.C]
+			if !x.Set || !y.Set {
 				return b, p.fail(op, "a value that is compared is not set")
 			}
-			cells[op.A] = record.Truth(cells[op.B].Num < cells[op.C].Num)
+			m.set(op.A, record.Truth(x.Num < y.Num))
 		case Add:
-			if !cells[op.B].Set || !cells[op.C].Set {
+			x, y := m.cells[op.B], m.cells[op.C]
+			if !x.Set || !y.Set {
 				return b, p.fail(op, "a value that is added is not set")
 			}
-			cells[op.A] = record.Number(cells[op.B].Num + cells[op.C].Num)
+			m.set(op.A, record.Number(x.Num+y.Num))
 		case Len:
-			v := &cells[op.B]
+			v := m.cells[op.B]
 			if !v.Set {
 				return b, p.fail(op, "a value whose length is asked is not set")
 			}
-			cells[op.A] = record.Number(int64(len(v.List) + len(v.Str)))
+			m.set(op.A, record.Number(int64(len(v.List)+len(v.Str))))
 		case Lookup:
-			table := &p.Tables[op.C]
-			if !cells[op.B].Set {
+			if !m.cells[op.B].Set {
 				return b, p.fail(op, "a value that is looked up is not set")
 			}
-			is, ok := table.Find(cells[op.B].Str)
+			table := &p.Tables[op.C]
+			is, ok := table.Find(m.cells[op.B].Str)
 			if !ok {
 				return b, p.fail(op, "the phone has no "+table.Name+" for this value")
 			}
-			cells[op.A] = record.Text(is)
+			m.set(op.A, record.Text(is))
 		case Fail:
 			return b, p.fail(op, p.Text[op.B:uint32(op.B)+uint32(op.C)])
 		case Has:
-			if !cells[op.C].Set {
+			word := m.cells[op.C]
+			if !word.Set {
 				return b, p.fail(op, "a value that is looked for is not set")
 			}
 			found := false
-			for _, item := range cells[op.B].List {
-				found = found || item[0].Str == cells[op.C].Str
+			for _, item := range m.cells[op.B].List {
+				found = found || item[0].Str == word.Str
 			}
-			cells[op.A] = record.Truth(found)
+			m.set(op.A, record.Truth(found))
 		}
 	}
 	return b, nil
+}
+
+// field is a field of the record in a cell. A group that is not set has no
+// record, and its fields are not set.
+func field(group *record.Value, index uint16) *record.Value {
+	if len(group.List) == 0 {
+		return &unset
+	}
+	return &group.List[0][index]
 }
 
 func (p *Program) fail(op *Op, what string) *Error {
@@ -200,6 +218,12 @@ func (p *Program) fail(op *Op, what string) *Error {
 func appendInt(b []byte, n int64) []byte {
 	if n < 0 {
 		return strconv.AppendInt(b, n, 10)
+	}
+	if n < 10 {
+		return append(b, byte('0'+n))
+	}
+	if n < 100 {
+		return append(b, byte('0'+n/10), byte('0'+n%10))
 	}
 	var digits [20]byte
 	i := len(digits)

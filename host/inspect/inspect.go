@@ -11,6 +11,7 @@ import (
 	"stagger/edge/profile"
 	"stagger/edge/provision"
 	"stagger/edge/record"
+	"stagger/edge/template"
 	"stagger/vendors"
 )
 
@@ -109,7 +110,7 @@ func Check(tenantDocument, deviceDocument string) error {
 		if f.Program == nil {
 			continue
 		}
-		if _, stopped := f.Program.Run(nil, d.phone); stopped != nil {
+		if _, stopped := new(template.Machine).Run(f.Program, nil, d.phone); stopped != nil {
 			return fmt.Errorf("%s/%w", d.Pack.Vendor, stopped)
 		}
 	}

@@ -80,7 +80,7 @@ func agree(t testing.TB, source string) bool {
 	}
 	var want bytes.Buffer
 	wantErr := reference.Execute(&want, testData)
-	got, gotErr := p.Run(nil, testRecord)
+	got, gotErr := new(template.Machine).Run(p, nil, testRecord)
 	switch {
 	case gotErr != nil:
 		// We refuse what is not set. The standard library says "<no value>", or
@@ -189,7 +189,7 @@ func TestRunErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Escape = func(b []byte, s string) ([]byte, string) { return b, "is refused" }
-		if _, err := p.Run(nil, testRecord); err == nil || err.Error() != want {
+		if _, err := new(template.Machine).Run(p, nil, testRecord); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", source, err, want)
 		}
 	}
@@ -201,7 +201,7 @@ func TestOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := p.Run(nil, testRecord); err == nil || len(out) > template.MaxOutput+10_000 {
+	if out, err := new(template.Machine).Run(p, nil, testRecord); err == nil || len(out) > template.MaxOutput+10_000 {
 		t.Errorf("%d bytes: %v", len(out), err)
 	}
 }
