@@ -32,7 +32,7 @@ type engineFlags struct {
 
 func (f *engineFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.engine, "engine", "wasm", "what runs the core: wasm, as at the edge, or native, the one in this program")
+	flags.StringVar(&f.engine, "engine", "wazero", "what runs the core: wazero, with the module of the edge, or native, the one in this program")
 	flags.StringVar(&f.wasm, "wasm", "", "module to run (default: edge.wasm beside this program)")
 	flags.StringVar(&f.cache, "cache", "", "folder for compiled modules, worth it for one that Go built")
 	flags.IntVar(&f.instances, "instances", 0, "instances of the core at most (default: one for each processor)")
@@ -49,9 +49,9 @@ func (f *engineFlags) open(ctx context.Context, w *world) (engine.Engine, error)
 			return nil, misuse(errors.New("--wasm has no meaning with --engine native"))
 		}
 		return engine.NewNative(f.instances), nil
-	case "wasm":
+	case "wazero":
 	default:
-		return nil, misuse(errors.New("--engine: wasm or native"))
+		return nil, misuse(errors.New("--engine: wazero or native"))
 	}
 	path := f.wasm
 	if path == "" {
@@ -63,7 +63,7 @@ func (f *engineFlags) open(ctx context.Context, w *world) (engine.Engine, error)
 	}
 	module, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && f.wasm == "" {
-		return nil, fmt.Errorf("no module at %s: make it with build/wasm.sh, name another with --wasm, or take --engine native", path)
+		return nil, fmt.Errorf("no module at %s: make it with make wasm, name another with --wasm, or take --engine native", path)
 	} else if err != nil {
 		return nil, fmt.Errorf("read the module: %w", err)
 	}
@@ -90,10 +90,6 @@ func (f *keyFlags) read(w *world) ([]string, error) {
 	}
 	return keys, nil
 }
-
-// checkFleet judges the documents of a fleet as it is read; nil takes them as
-// they are and leaves it to the core to refuse them one by one.
-var checkFleet fleet.Check
 
 func serveCommand(w *world) *cobra.Command {
 	var (
@@ -134,7 +130,7 @@ documents are read once, at the start. Requests are logged to standard error.`,
 			if err != nil {
 				return err
 			}
-			store, err := fleet.Open(fleetFile, w.stdin, checkFleet)
+			store, err := openFleet(w, fleetFile)
 			if err != nil {
 				return err
 			}

@@ -381,7 +381,7 @@ func (c *Core) respond(status uint32, contentType string, length int) {
 	c.response.Headers = append(c.headers[:0],
 		wire.Pair{Name: "content-type", Value: contentType},
 		wire.Pair{Name: "content-length", Value: strconv.Itoa(length)},
-		wire.Pair{Name: "cache-control", Value: "no-store"},
+		wire.Pair{Name: "cache-control", Value: "no-store, no-transform"},
 		wire.Pair{Name: "x-content-type-options", Value: "nosniff"},
 		wire.Pair{Name: "accept-ranges", Value: "none"},
 	)

@@ -136,7 +136,7 @@ func Failure() Response {
 		Headers: []Pair{
 			{"content-type", "text/plain; charset=utf-8"},
 			{"content-length", "6"},
-			{"cache-control", "no-store"},
+			{"cache-control", "no-store, no-transform"},
 			{"x-content-type-options", "nosniff"},
 			{"accept-ranges", "none"},
 		},

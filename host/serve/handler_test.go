@@ -90,7 +90,7 @@ func plain(r *wire.Request) (wire.Response, error) {
 		Status: 200,
 		Headers: []wire.Pair{
 			{Name: "content-type", Value: "text/plain; charset=utf-8"}, {Name: "content-length", Value: "6"},
-			{Name: "cache-control", Value: "no-store"},
+			{Name: "cache-control", Value: "no-store, no-transform"},
 		},
 		Audit: []wire.Pair{{Name: "tenant", Value: "demo"}, {Name: "mac", Value: "001565aabb01"}, {Name: "outcome", Value: "ok"}, {Name: "file", Value: "config"}},
 	}
@@ -246,8 +246,8 @@ func TestTarget(t *testing.T) {
 			t.Errorf("%q: %s", request, status)
 		}
 	}
-	if status, _, _ := raw(t, r.phones, get("/x", "X: "+strings.Repeat("x", 64<<10)+"\r\n")); !strings.HasPrefix(status, "431") {
-		t.Errorf("a header of 64 KiB: %s", status)
+	if status, _, _ := raw(t, r.phones, get("/x", "X: "+strings.Repeat("x", 256<<10)+"\r\n")); !strings.HasPrefix(status, "431") {
+		t.Errorf("a header of 256 KiB: %s", status)
 	}
 	if core.calls() != seen {
 		t.Error("the core was asked")
@@ -269,7 +269,7 @@ func TestExactHeaders(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD"} {
 			_, header, body := raw(t, r.phones, method+" /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAccept-Encoding: gzip\r\nRange: bytes=0-1\r\nIf-None-Match: *\r\nCookie: a=b\r\n\r\n")
 			want := http.Header{
-				"Content-Type": {"text/plain; charset=utf-8"}, "Content-Length": {"6"}, "Cache-Control": {"no-store"},
+				"Content-Type": {"text/plain; charset=utf-8"}, "Content-Length": {"6"}, "Cache-Control": {"no-store, no-transform"},
 				"Www-Authenticate": {"Basic a", "Digest b"}, "Date": header["Date"], "Connection": {"close"},
 			}
 			if !contentType {
@@ -386,7 +386,7 @@ func TestFailureAndLog(t *testing.T) {
 	}}
 	r := run(t, Site{Core: core}, Addresses{})
 	status, header, body := raw(t, r.phones, get("/demo/"+token+"/001565aabb01.cfg", ""))
-	if status != "500 Internal Server Error" || body != "error\n" || header.Get("Cache-Control") != "no-store" {
+	if status != "500 Internal Server Error" || body != "error\n" || header.Get("Cache-Control") != "no-store, no-transform" {
 		t.Errorf("%s %v %q", status, header, body)
 	}
 	if err := r.stop(); err != nil {

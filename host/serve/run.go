@@ -18,7 +18,7 @@ const (
 	readTimeout   = 30 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 60 * time.Second
-	maxHeader     = 32 << 10 // bytes
+	maxHeader     = 128 << 10 // bytes, as much as the edge takes
 	// grace is how long requests that have begun may take when the server stops.
 	grace = 10 * time.Second
 )
