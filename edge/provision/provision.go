@@ -51,7 +51,8 @@ type Core struct {
 	// scratch backs the strings that are put together for one answer.
 	scratch []byte
 	body    []byte
-	out     []byte
+	// out is the last answer, and all that is left of a request after it.
+	out []byte
 }
 
 // New makes a core that serves these packs.
@@ -69,11 +70,16 @@ func New(packs []pack.Pack) *Core {
 }
 
 // Handle is the function that every engine runs: the encoding of a wire.Request
-// in, a status and its encoding out. The output is good until the next call.
+// in, a status and its encoding out. The output is good until the next call, and
+// stays in memory until then, secrets included: the host still has to read it.
+// Nothing else of a request outlives it.
 func (c *Core) Handle(in []byte) (status uint32, out []byte) {
 	defer c.forget()
+	// The next answer may be shorter than the last one.
+	clear(c.out)
 	if err := wire.DecodeRequest(view(in), &c.request); err != nil {
-		return wire.StatusMalformed, append(c.out[:0], err.Error()...)
+		c.out = append(c.out[:0], err.Error()...)
+		return wire.StatusMalformed, c.out
 	}
 	c.need = c.need[:0]
 	c.answer(&c.request)
@@ -85,11 +91,17 @@ func (c *Core) Handle(in []byte) (status uint32, out []byte) {
 	return wire.StatusResponse, c.out
 }
 
-// forget drops what the last request left in the structures of the core. (The
-// wasm hosts restore the whole memory on top of that.)
+// forget drops what the last request left in the structures of the core, all but
+// the answer in out. (The wasm hosts restore the whole memory on top of that.)
 func (c *Core) forget() {
 	c.arena.Reset()
 	c.machine.Forget()
+	// The strings of the request are the memory of the caller.
+	r := &c.request
+	r.Method, r.Target = "", ""
+	clear(r.Facts)
+	clear(r.Keys)
+	clear(r.Documents)
 	clear(c.body)
 	clear(c.scratch)
 	c.body, c.scratch = c.body[:0], c.scratch[:0]
@@ -97,6 +109,8 @@ func (c *Core) forget() {
 
 // answer walks through the checks, in the order that the security of the whole
 // rests on: nothing is fetched before the token is proven.
+//
+//go:noinline
 func (c *Core) answer(r *wire.Request) {
 	c.response.Audit = c.audit[:0]
 	if r.Method != "GET" && r.Method != "HEAD" {
@@ -175,6 +189,7 @@ type proof struct {
 	seed    uint64
 }
 
+//go:noinline
 func (c *Core) authenticate(r *wire.Request, p *path, mac string) (proof, bool) {
 	if p.token == OpenToken {
 		return proof{open: true}, listed(r.Fact("open"), p.tenant)
@@ -200,6 +215,7 @@ func (c *Core) authenticate(r *wire.Request, p *path, mac string) (proof, bool) 
 	return proof{}, false
 }
 
+//go:noinline
 func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	tenantKey := c.join("tenant:", p.tenant)
 	deviceKey := c.join("device:", p.tenant, ":", mac)
@@ -272,6 +288,7 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	c.render(r, p, mac, proof, tenant, device, vendor, file, deviceKey)
 }
 
+//go:noinline
 func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant, device record.Record,
 	vendor *pack.Pack, file *pack.File, deviceKey string) {
 	// The URL in the file is always that of the current key: a phone that came
@@ -359,6 +376,8 @@ func (c *Core) refuse(status uint32, outcome string) {
 	if status == 405 {
 		c.response.Headers = append(c.response.Headers, wire.Pair{Name: "allow", Value: "GET, HEAD"})
 	}
+	// A file that stopped half-way is longer than any refusal.
+	clear(c.body)
 	if c.request.Method != "HEAD" {
 		c.body = append(c.body[:0], body...)
 		c.response.Body = c.body

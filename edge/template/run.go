@@ -47,21 +47,25 @@ func (m *Machine) set(cell uint8, v record.Value) {
 
 // Run appends the output of the program on root to b. When it fails, the bytes
 // that were appended so far are of no use: a file is whole or it is not.
+//
+//go:noinline
 func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error) {
 	m.root[0] = root
 	m.set(0, record.Value{Set: true, List: m.root[:]})
-	for i := 0; i < len(p.Ops); i++ {
-		op := &p.Ops[i]
+	// In variables: the compiler cannot know that no operation changes them.
+	ops, text, escape := p.Ops, p.Text, p.Escape
+	for i := 0; i < len(ops); i++ {
+		op := &ops[i]
 		switch op.Code {
 		case Text:
-			b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+			b = appendText(b, text[op.B:uint32(op.B)+uint32(op.C)])
 			if len(b) > MaxOutput {
 				return b, p.fail(op, tooLarge)
 			}
 		case TextField, PrintField:
 			index := op.B
 			if op.Code == TextField {
-				b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+				b = appendText(b, text[op.B:uint32(op.B)+uint32(op.C)])
 				index = op.D
 			}
 			v := field(m.cells[op.A], index)
@@ -69,7 +73,7 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 				return b, p.fail(op, notSet)
 			}
 			var bad string
-			if b, bad = p.Escape(b, v.Str); bad != "" {
+			if b, bad = escape(b, v.Str); bad != "" {
 				return b, p.fail(op, bad)
 			}
 			if len(b) > MaxOutput {
@@ -77,7 +81,7 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 			}
 		case TextInt, PrintInt:
 			if op.Code == TextInt {
-				b = appendText(b, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+				b = appendText(b, text[op.B:uint32(op.B)+uint32(op.C)])
 			}
 			if !m.cells[op.A].Set {
 				return b, p.fail(op, notSet)
@@ -97,7 +101,7 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 				return b, p.fail(op, notSet)
 			}
 			var bad string
-			if b, bad = p.Escape(b, m.cells[op.A].Str); bad != "" {
+			if b, bad = escape(b, m.cells[op.A].Str); bad != "" {
 				return b, p.fail(op, bad)
 			}
 		case PrintBool:
@@ -114,7 +118,7 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 		case Copy:
 			m.set(op.A, *m.cells[op.B])
 		case LoadText:
-			m.set(op.A, record.Text(p.Text[op.B:uint32(op.B)+uint32(op.C)]))
+			m.set(op.A, record.Text(text[op.B:uint32(op.B)+uint32(op.C)]))
 		case LoadInt:
 			m.set(op.A, record.Number(int64(op.B)|int64(op.C)<<16))
 		case LoadBool:
@@ -186,7 +190,7 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 			}
 			m.set(op.A, record.Text(is))
 		case Fail:
-			return b, p.fail(op, p.Text[op.B:uint32(op.B)+uint32(op.C)])
+			return b, p.fail(op, text[op.B:uint32(op.B)+uint32(op.C)])
 		case Has:
 			word := m.cells[op.C]
 			if !word.Set {

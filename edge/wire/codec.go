@@ -33,6 +33,8 @@ func AppendRequest(b []byte, r *Request) []byte {
 
 // DecodeRequest reads a request into r, whose slices are reused. The strings of
 // r share the memory of in.
+//
+//go:noinline
 func DecodeRequest(in string, r *Request) error {
 	d := decoder{in: in}
 	r.Flags = d.u32("flags")
@@ -56,6 +58,8 @@ func DecodeRequest(in string, r *Request) error {
 }
 
 // AppendResponse appends the encoding of r to b.
+//
+//go:noinline
 func AppendResponse(b []byte, r *Response) []byte {
 	b = appendU32(b, r.Status)
 	b = appendPairs(b, r.Headers)
