@@ -13,14 +13,15 @@ import (
 // Packs are all vendor packs, by name.
 var Packs = []pack.Pack{
 	{
-		Vendor:    "yealink",
-		Checkin:   pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xa8c0},
-		Register:  pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff},
-		Subscribe: pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff},
-		Boot:      pack.Timer{Unit: 0x1, Min: 0x0, Max: 0x3c},
-		Codecs:    []string{"opus", "g722", "pcma", "pcmu", "g729"},
-		Allow:     []string{"phone_setting.*", "features.*", "screensaver.*", "ringtone.*", "dialplan.*", "dialnow.*", "programablekey.*", "softkey.*", "voice.*", "distinctive_ring_tones.*", "call_waiting.*", "forward.*", "transfer.*", "auto_redial.*", "multicast.*", "directory_setting.*", "search_in_dialing.*", "super_search.recent_call", "local_time.date_format", "local_time.time_format", "lcl.datetime.*", "bluetooth.*", "edk.*"},
-		Deny:      []string{"features.action_uri*", "features.csta_control.*", "features.show_action_uri_option", "features.upload_server", "features.factory_pwd_enable", "features.reset_by_long_press_enable", "features.xml_browser.*", "features.pickup.direct_pickup_*", "features.auto_linekeys.enable", "features.remote_phonebook.flash_time", "phone_setting.reserve_certs*", "phone_setting.phone_lock.*", "phone_setting.emergency.*", "phone_setting.browser.*", "dialplan.emergency.*"},
+		Vendor:      "yealink",
+		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xa8c0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff},
+		Boot:        pack.Timer{Unit: 0x1, Min: 0x0, Max: 0x3c},
+		Certificate: pack.Certificate{Attribute: "CN", Issuers: []string{"Yealink Equipment Issuing CA"}},
+		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729"},
+		Allow:       []string{"phone_setting.*", "features.*", "screensaver.*", "ringtone.*", "dialplan.*", "dialnow.*", "programablekey.*", "softkey.*", "voice.*", "distinctive_ring_tones.*", "call_waiting.*", "forward.*", "transfer.*", "auto_redial.*", "multicast.*", "directory_setting.*", "search_in_dialing.*", "super_search.recent_call", "local_time.date_format", "local_time.time_format", "lcl.datetime.*", "bluetooth.*", "edk.*"},
+		Deny:        []string{"features.action_uri*", "features.csta_control.*", "features.show_action_uri_option", "features.upload_server", "features.factory_pwd_enable", "features.reset_by_long_press_enable", "features.xml_browser.*", "features.pickup.direct_pickup_*", "features.auto_linekeys.enable", "features.remote_phonebook.flash_time", "phone_setting.reserve_certs*", "phone_setting.phone_lock.*", "phone_setting.emergency.*", "phone_setting.browser.*", "dialplan.emergency.*"},
 		Models: []pack.Model{
 			{"T19P_E2", 1, 0, 0, 0, []string(nil)},
 			{"T21P_E2", 2, 2, 0, 0, []string{"blf"}},
@@ -178,6 +179,8 @@ var yealinkMacCfg = template.Program{
 	Tables: yealinkTables,
 	Text: "#!version:1.0.0.1\n" +
 		"static.auto_provision.server.url = \n" +
+		"static.auto_provision.server.username = \n" +
+		"static.auto_provision.server.password = \n" +
 		"static.auto_provision.power_on = 1\n" +
 		"static.auto_provision.repeat.enable = 1\n" +
 		"static.auto_provision.repeat.minutes = \n" +
@@ -215,301 +218,306 @@ var yealinkMacCfg = template.Program{
 		"expansion_module..key..type = .line = .value = .extension = \n" +
 		"linekey..type = 0\n",
 	Ops: []template.Op{
-		{template.Text, 0, 0, 17, 0, 4},           // 0 "#!version:1.0.0.1"
-		{template.TextField, 0, 17, 36, 18, 7},    // 1 "\nstatic.auto_provision.server.url = "
-		{template.Text, 0, 53, 115, 0, 7},         // 2 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
-		{template.PrintFieldInt, 0, 19, 0, 0, 10}, // 3
-		{template.Text, 0, 168, 82, 0, 10},        // 4 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
-		{template.Text, 0, 250, 37, 0, 13},        // 5 "\nstatic.auto_provision.pnp_enable = 0"
-		{template.Field, 1, 0, 12, 0, 15},         // 6
-		{template.JumpFalse, 1, 10, 0, 0, 15},     // 7
-		{template.Text, 0, 287, 23, 0, 15},        // 8 "\nstatic.firmware.url = "
-		{template.Print, 1, 0, 0, 0, 16},          // 9
-		{template.Field, 1, 0, 8, 0, 18},          // 10
-		{template.JumpFalse, 1, 14, 0, 0, 18},     // 11
-		{template.Text, 0, 310, 39, 0, 18},        // 12 "\nstatic.security.user_password = admin:"
-		{template.Print, 1, 0, 0, 0, 19},          // 13
-		{template.Text, 0, 349, 57, 0, 21},        // 14 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
-		{template.JumpField, 0, 18, 21, 0, 23},    // 15
-		{template.PrintFieldInt, 0, 21, 0, 0, 23}, // 16
-		{template.Jump, 0, 19, 0, 0, 23},          // 17
-		{template.Text, 0, 406, 1, 0, 23},         // 18 "0"
-		{template.Field, 1, 0, 6, 0, 24},          // 19
-		{template.JumpFalse, 1, 27, 0, 0, 24},     // 20
-		{template.Text, 0, 407, 12, 0, 24},        // 21 "\nlang.gui = "
-		{template.Lookup, 2, 1, 2, 0, 25},         // 22
-		{template.Print, 2, 0, 0, 0, 25},          // 23
-		{template.Text, 0, 419, 12, 0, 25},        // 24 "\nlang.wui = "
-		{template.Lookup, 2, 1, 2, 0, 26},         // 25
-		{template.Print, 2, 0, 0, 0, 26},          // 26
-		{template.Field, 1, 0, 7, 0, 28},          // 27
-		{template.Copy, 2, 1, 0, 0, 28},           // 28
-		{template.Range, 2, 37, 0, 0, 28},         // 29
-		{template.Item, 2, 4, 5, 0, 28},           // 30
-		{template.Text, 0, 431, 22, 0, 28},        // 31 "\nlocal_time.ntp_server"
-		{template.LoadInt, 6, 1, 0, 0, 29},        // 32
-		{template.Add, 7, 5, 6, 0, 29},            // 33
-		{template.PrintInt, 7, 0, 0, 0, 29},       // 34
-		{template.TextField, 4, 453, 3, 0, 29},    // 35 " = "
-		{template.Next, 2, 30, 0, 0, 28},          // 36
-		{template.JumpField, 0, 39, 7, 0, 31},     // 37
-		{template.Text, 0, 456, 36, 0, 31},        // 38 "\nlocal_time.manual_ntp_srv_prior = 1"
-		{template.Field, 1, 0, 22, 0, 34},         // 39
-		{template.JumpFalse, 1, 89, 0, 0, 34},     // 40
-		{template.Text, 0, 492, 49, 0, 34},        // 41 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
-		{template.Field, 3, 1, 2, 0, 36},          // 42
-		{template.Copy, 2, 3, 0, 0, 36},           // 43
-		{template.JumpTrue, 2, 47, 0, 0, 36},      // 44
-		{template.Field, 4, 1, 3, 0, 36},          // 45
-		{template.Copy, 2, 4, 0, 0, 36},           // 46
-		{template.JumpFalse, 2, 54, 0, 0, 36},     // 47
-		{template.PrintField, 1, 1, 0, 0, 36},     // 48
-		{template.PrintFieldInt, 1, 2, 0, 0, 36},  // 49
-		{template.JumpField, 1, 53, 3, 0, 36},     // 50
-		{template.Text, 0, 541, 1, 0, 36},         // 51 ":"
-		{template.PrintFieldInt, 1, 3, 0, 0, 36},  // 52
-		{template.Jump, 0, 55, 0, 0, 36},          // 53
-		{template.Text, 0, 406, 1, 0, 36},         // 54 "0"
-		{template.JumpField, 1, 88, 4, 0, 37},     // 55
-		{template.Field, 3, 1, 6, 0, 38},          // 56
-		{template.Field, 4, 3, 5, 0, 38},          // 57
-		{template.Copy, 2, 4, 0, 0, 38},           // 58
-		{template.JumpFalse, 2, 63, 0, 0, 38},     // 59
-		{template.Field, 5, 1, 7, 0, 38},          // 60
-		{template.Field, 6, 5, 5, 0, 38},          // 61
-		{template.Copy, 2, 6, 0, 0, 38},           // 62
-		{template.Not, 7, 2, 0, 0, 38},            // 63
-		{template.JumpFalse, 7, 67, 0, 0, 38},     // 64
-		{template.Fail, 0, 542, 67, 0, 38},        // 65 "the phone cannot express when summer time changes in this time zone"
-		{template.Print, 8, 0, 0, 0, 38},          // 66
-		{template.Text, 0, 609, 81, 0, 38},        // 67 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
-		{template.Field, 2, 1, 6, 0, 41},          // 68
-		{template.PrintFieldInt, 2, 0, 0, 0, 133}, // 69
-		{template.Text, 0, 690, 1, 0, 133},        // 70 "/"
-		{template.PrintFieldInt, 2, 1, 0, 0, 133}, // 71
-		{template.Text, 0, 690, 1, 0, 133},        // 72 "/"
-		{template.PrintFieldInt, 2, 3, 0, 0, 133}, // 73
-		{template.Text, 0, 690, 1, 0, 133},        // 74 "/"
-		{template.PrintFieldInt, 2, 4, 0, 0, 133}, // 75
-		{template.Text, 0, 691, 23, 0, 41},        // 76 "\nlocal_time.end_time = "
-		{template.Field, 2, 1, 7, 0, 42},          // 77
-		{template.PrintFieldInt, 2, 0, 0, 0, 133}, // 78
-		{template.Text, 0, 690, 1, 0, 133},        // 79 "/"
-		{template.PrintFieldInt, 2, 1, 0, 0, 133}, // 80
-		{template.Text, 0, 690, 1, 0, 133},        // 81 "/"
-		{template.PrintFieldInt, 2, 3, 0, 0, 133}, // 82
-		{template.Text, 0, 690, 1, 0, 133},        // 83 "/"
-		{template.PrintFieldInt, 2, 4, 0, 0, 133}, // 84
-		{template.Text, 0, 714, 26, 0, 42},        // 85 "\nlocal_time.offset_time = "
-		{template.PrintFieldInt, 1, 5, 0, 0, 43},  // 86
-		{template.Jump, 0, 89, 0, 0, 37},          // 87
-		{template.Text, 0, 740, 27, 0, 44},        // 88 "\nlocal_time.summer_time = 0"
-		{template.Field, 1, 0, 11, 0, 48},         // 89
-		{template.JumpField, 1, 98, 1, 0, 48},     // 90
-		{template.Text, 0, 767, 32, 0, 48},        // 91 "\nremote_phonebook.data.1.name = "
-		{template.Field, 2, 0, 11, 0, 49},         // 92
-		{template.PrintField, 2, 0, 0, 0, 49},     // 93
-		{template.Text, 0, 799, 31, 0, 49},        // 94 "\nremote_phonebook.data.1.url = "
-		{template.Field, 2, 0, 11, 0, 50},         // 95
-		{template.PrintField, 2, 1, 0, 0, 50},     // 96
-		{template.Jump, 0, 99, 0, 0, 48},          // 97
-		{template.Text, 0, 830, 75, 0, 51},        // 98 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
-		{template.JumpField, 0, 102, 10, 0, 55},   // 99
-		{template.TextField, 0, 905, 79, 10, 57},  // 100 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
-		{template.Jump, 0, 103, 0, 0, 55},         // 101
-		{template.Text, 0, 984, 41, 0, 58},        // 102 "\nfeatures.pickup.direct_pickup_enable = 0"
-		{template.Copy, 1, 0, 0, 0, 61},           // 103
-		{template.Field, 2, 0, 23, 0, 62},         // 104
-		{template.Copy, 3, 2, 0, 0, 62},           // 105
-		{template.Range, 3, 197, 0, 0, 62},        // 106
-		{template.Item, 3, 5, 3, 0, 62},           // 107
-		{template.Field, 6, 5, 10, 0, 63},         // 108
-		{template.Copy, 7, 6, 0, 0, 63},           // 109
-		{template.TextInt, 7, 1025, 9, 0, 64},     // 110 "\naccount."
-		{template.TextInt, 7, 1034, 20, 0, 65},    // 111 ".enable = 1\naccount."
-		{template.TextField, 5, 1054, 9, 14, 65},  // 112 ".label = "
-		{template.TextInt, 7, 1025, 9, 0, 66},     // 113 "\naccount."
-		{template.TextField, 5, 1063, 16, 15, 66}, // 114 ".display_name = "
-		{template.TextInt, 7, 1025, 9, 0, 67},     // 115 "\naccount."
-		{template.TextField, 5, 1079, 13, 11, 67}, // 116 ".user_name = "
-		{template.TextInt, 7, 1025, 9, 0, 68},     // 117 "\naccount."
-		{template.TextField, 5, 1092, 13, 12, 68}, // 118 ".auth_name = "
-		{template.TextInt, 7, 1025, 9, 0, 69},     // 119 "\naccount."
-		{template.TextField, 5, 1105, 12, 13, 69}, // 120 ".password = "
-		{template.TextInt, 7, 1025, 9, 0, 70},     // 121 "\naccount."
-		{template.TextField, 5, 1117, 24, 1, 70},  // 122 ".sip_server.1.address = "
-		{template.Field, 8, 5, 2, 0, 71},          // 123
-		{template.JumpFalse, 8, 127, 0, 0, 71},    // 124
-		{template.TextInt, 7, 1025, 9, 0, 72},     // 125 "\naccount."
-		{template.TextInt, 8, 1141, 21, 0, 72},    // 126 ".sip_server.1.port = "
-		{template.TextInt, 7, 1025, 9, 0, 74},     // 127 "\naccount."
-		{template.Text, 0, 1162, 31, 0, 74},       // 128 ".sip_server.1.transport_type = "
-		{template.Field, 8, 5, 3, 0, 74},          // 129
-		{template.Lookup, 9, 8, 4, 0, 74},         // 130
-		{template.Print, 9, 0, 0, 0, 74},          // 131
-		{template.TextInt, 7, 1025, 9, 0, 75},     // 132 "\naccount."
-		{template.Text, 0, 1193, 24, 0, 75},       // 133 ".sip_server.1.expires = "
-		{template.PrintFieldInt, 5, 16, 0, 0, 75}, // 134
-		{template.TextInt, 7, 1025, 9, 0, 78},     // 135 "\naccount."
-		{template.TextInt, 7, 1217, 40, 0, 79},    // 136 ".reg_failed_retry_min_time = 30\naccount."
-		{template.Text, 0, 1257, 32, 0, 79},       // 137 ".reg_failed_retry_max_time = 600"
-		{template.JumpField, 5, 147, 4, 0, 80},    // 138
-		{template.TextInt, 7, 1025, 9, 0, 81},     // 139 "\naccount."
-		{template.TextInt, 7, 1289, 35, 0, 82},    // 140 ".outbound_proxy_enable = 1\naccount."
-		{template.TextField, 5, 1324, 28, 4, 82},  // 141 ".outbound_proxy.1.address = "
-		{template.Field, 8, 5, 5, 0, 83},          // 142
-		{template.JumpFalse, 8, 146, 0, 0, 83},    // 143
-		{template.TextInt, 7, 1025, 9, 0, 84},     // 144 "\naccount."
-		{template.TextInt, 8, 1352, 25, 0, 84},    // 145 ".outbound_proxy.1.port = "
-		{template.Jump, 0, 149, 0, 0, 80},         // 146
-		{template.TextInt, 7, 1025, 9, 0, 87},     // 147 "\naccount."
-		{template.Text, 0, 1377, 26, 0, 87},       // 148 ".outbound_proxy_enable = 0"
-		{template.TextInt, 7, 1025, 9, 0, 89},     // 149 "\naccount."
-		{template.Text, 0, 1403, 19, 0, 89},       // 150 ".srtp_encryption = "
-		{template.Field, 8, 5, 7, 0, 89},          // 151
-		{template.Lookup, 9, 8, 3, 0, 89},         // 152
-		{template.Print, 9, 0, 0, 0, 89},          // 153
-		{template.Field, 8, 1, 28, 0, 90},         // 154
-		{template.LoadText, 9, 1422, 3, 0, 90},    // 155 "blf"
-		{template.Has, 10, 8, 9, 0, 90},           // 156
-		{template.JumpFalse, 10, 161, 0, 0, 90},   // 157
-		{template.TextInt, 7, 1025, 9, 0, 91},     // 158 "\naccount."
-		{template.Text, 0, 1425, 24, 0, 91},       // 159 ".blf.subscribe_period = "
-		{template.PrintFieldInt, 1, 20, 0, 0, 91}, // 160
-		{template.TextInt, 7, 1025, 9, 0, 93},     // 161 "\naccount."
-		{template.Text, 0, 1449, 17, 0, 93},       // 162 ".subscribe_mwi = "
-		{template.JumpField, 5, 166, 9, 0, 93},    // 163
-		{template.Text, 0, 1466, 1, 0, 93},        // 164 "1"
-		{template.Jump, 0, 167, 0, 0, 93},         // 165
-		{template.Text, 0, 406, 1, 0, 93},         // 166 "0"
-		{template.TextInt, 7, 1467, 19, 0, 94},    // 167 "\nvoice_mail.number."
-		{template.Text, 0, 453, 3, 0, 94},         // 168 " = "
-		{template.JumpField, 5, 172, 8, 0, 94},    // 169
-		{template.PrintField, 5, 8, 0, 0, 94},     // 170
-		{template.Jump, 0, 173, 0, 0, 94},         // 171
-		{template.Text, 0, 1486, 6, 0, 94},        // 172 "%NULL%"
-		{template.Field, 8, 1, 26, 0, 95},         // 173
-		{template.Copy, 9, 8, 0, 0, 95},           // 174
-		{template.Range, 9, 196, 0, 0, 95},        // 175
-		{template.Item, 9, 11, 9, 0, 95},          // 176
-		{template.TextInt, 7, 1025, 9, 0, 96},     // 177 "\naccount."
-		{template.Text, 0, 1492, 7, 0, 96},        // 178 ".codec."
-		{template.Field, 12, 11, 0, 0, 96},        // 179
-		{template.Lookup, 13, 12, 0, 0, 96},       // 180
-		{template.Print, 13, 0, 0, 0, 96},         // 181
-		{template.Text, 0, 1499, 10, 0, 96},       // 182 ".enable = "
-		{template.JumpField, 11, 186, 1, 0, 96},   // 183
-		{template.Text, 0, 1466, 1, 0, 96},        // 184 "1"
-		{template.Jump, 0, 187, 0, 0, 96},         // 185
-		{template.Text, 0, 406, 1, 0, 96},         // 186 "0"
-		{template.JumpField, 11, 195, 1, 0, 97},   // 187
-		{template.TextInt, 7, 1025, 9, 0, 98},     // 188 "\naccount."
-		{template.Text, 0, 1492, 7, 0, 98},        // 189 ".codec."
-		{template.Field, 12, 11, 0, 0, 98},        // 190
-		{template.Lookup, 13, 12, 0, 0, 98},       // 191
-		{template.Print, 13, 0, 0, 0, 98},         // 192
-		{template.Text, 0, 1509, 12, 0, 98},       // 193 ".priority = "
-		{template.PrintFieldInt, 11, 2, 0, 0, 98}, // 194
-		{template.Next, 9, 176, 0, 0, 95},         // 195
-		{template.Next, 3, 107, 0, 0, 62},         // 196
-		{template.Field, 2, 0, 24, 0, 102},        // 197
-		{template.Copy, 3, 2, 0, 0, 102},          // 198
-		{template.Range, 3, 205, 0, 0, 102},       // 199
-		{template.Item, 3, 5, 3, 0, 102},          // 200
-		{template.Text, 0, 1025, 9, 0, 102},       // 201 "\naccount."
-		{template.PrintFieldInt, 5, 1, 0, 0, 103}, // 202
-		{template.Text, 0, 1521, 11, 0, 103},      // 203 ".enable = 0"
-		{template.Next, 3, 200, 0, 0, 102},        // 204
-		{template.Field, 2, 0, 4, 0, 105},         // 205
-		{template.Copy, 3, 2, 0, 0, 105},          // 206
-		{template.Range, 3, 273, 0, 0, 105},       // 207
-		{template.Item, 3, 5, 3, 0, 105},          // 208
-		{template.Field, 6, 5, 1, 0, 106},         // 209
-		{template.Copy, 7, 6, 0, 0, 106},          // 210
-		{template.JumpField, 5, 246, 0, 0, 107},   // 211
-		{template.Field, 8, 5, 0, 0, 108},         // 212
-		{template.Copy, 9, 8, 0, 0, 108},          // 213
-		{template.TextInt, 9, 1532, 18, 0, 109},   // 214 "\nexpansion_module."
-		{template.TextInt, 7, 1550, 5, 0, 109},    // 215 ".key."
-		{template.Text, 0, 1555, 8, 0, 109},       // 216 ".type = "
-		{template.Field, 10, 5, 2, 0, 109},        // 217
-		{template.Lookup, 11, 10, 1, 0, 109},      // 218
-		{template.Print, 11, 0, 0, 0, 109},        // 219
-		{template.TextInt, 9, 1532, 18, 0, 110},   // 220 "\nexpansion_module."
-		{template.TextInt, 7, 1550, 5, 0, 110},    // 221 ".key."
-		{template.Text, 0, 1563, 8, 0, 110},       // 222 ".line = "
-		{template.PrintFieldInt, 5, 3, 0, 0, 110}, // 223
-		{template.TextInt, 9, 1532, 18, 0, 111},   // 224 "\nexpansion_module."
-		{template.TextInt, 7, 1550, 5, 0, 111},    // 225 ".key."
-		{template.Text, 0, 1571, 9, 0, 111},       // 226 ".value = "
-		{template.JumpField, 5, 230, 4, 0, 111},   // 227
-		{template.PrintField, 5, 4, 0, 0, 111},    // 228
-		{template.Jump, 0, 231, 0, 0, 111},        // 229
-		{template.Text, 0, 1486, 6, 0, 111},       // 230 "%NULL%"
-		{template.TextInt, 9, 1532, 18, 0, 112},   // 231 "\nexpansion_module."
-		{template.TextInt, 7, 1550, 5, 0, 112},    // 232 ".key."
-		{template.Text, 0, 1054, 9, 0, 112},       // 233 ".label = "
-		{template.JumpField, 5, 237, 5, 0, 112},   // 234
-		{template.PrintField, 5, 5, 0, 0, 112},    // 235
-		{template.Jump, 0, 238, 0, 0, 112},        // 236
-		{template.Text, 0, 1486, 6, 0, 112},       // 237 "%NULL%"
-		{template.TextInt, 9, 1532, 18, 0, 113},   // 238 "\nexpansion_module."
-		{template.TextInt, 7, 1550, 5, 0, 113},    // 239 ".key."
-		{template.Text, 0, 1580, 13, 0, 113},      // 240 ".extension = "
-		{template.JumpField, 5, 244, 6, 0, 113},   // 241
-		{template.PrintField, 5, 6, 0, 0, 113},    // 242
-		{template.Jump, 0, 245, 0, 0, 113},        // 243
-		{template.Text, 0, 1486, 6, 0, 113},       // 244 "%NULL%"
-		{template.Jump, 0, 272, 0, 0, 107},        // 245
-		{template.TextInt, 7, 1593, 9, 0, 115},    // 246 "\nlinekey."
-		{template.Text, 0, 1555, 8, 0, 115},       // 247 ".type = "
-		{template.Field, 8, 5, 2, 0, 115},         // 248
-		{template.Lookup, 9, 8, 1, 0, 115},        // 249
-		{template.Print, 9, 0, 0, 0, 115},         // 250
-		{template.TextInt, 7, 1593, 9, 0, 116},    // 251 "\nlinekey."
-		{template.Text, 0, 1563, 8, 0, 116},       // 252 ".line = "
-		{template.PrintFieldInt, 5, 3, 0, 0, 116}, // 253
-		{template.TextInt, 7, 1593, 9, 0, 117},    // 254 "\nlinekey."
-		{template.Text, 0, 1571, 9, 0, 117},       // 255 ".value = "
-		{template.JumpField, 5, 259, 4, 0, 117},   // 256
-		{template.PrintField, 5, 4, 0, 0, 117},    // 257
-		{template.Jump, 0, 260, 0, 0, 117},        // 258
-		{template.Text, 0, 1486, 6, 0, 117},       // 259 "%NULL%"
-		{template.TextInt, 7, 1593, 9, 0, 118},    // 260 "\nlinekey."
-		{template.Text, 0, 1054, 9, 0, 118},       // 261 ".label = "
-		{template.JumpField, 5, 265, 5, 0, 118},   // 262
-		{template.PrintField, 5, 5, 0, 0, 118},    // 263
-		{template.Jump, 0, 266, 0, 0, 118},        // 264
-		{template.Text, 0, 1486, 6, 0, 118},       // 265 "%NULL%"
-		{template.TextInt, 7, 1593, 9, 0, 119},    // 266 "\nlinekey."
-		{template.Text, 0, 1580, 13, 0, 119},      // 267 ".extension = "
-		{template.JumpField, 5, 271, 6, 0, 119},   // 268
-		{template.PrintField, 5, 6, 0, 0, 119},    // 269
-		{template.Jump, 0, 272, 0, 0, 119},        // 270
-		{template.Text, 0, 1486, 6, 0, 119},       // 271 "%NULL%"
-		{template.Next, 3, 208, 0, 0, 105},        // 272
-		{template.Field, 2, 0, 25, 0, 122},        // 273
-		{template.Copy, 3, 2, 0, 0, 122},          // 274
-		{template.Range, 3, 288, 0, 0, 122},       // 275
-		{template.Item, 3, 5, 3, 0, 122},          // 276
-		{template.JumpField, 5, 284, 0, 0, 123},   // 277
-		{template.Text, 0, 1532, 18, 0, 123},      // 278 "\nexpansion_module."
-		{template.PrintFieldInt, 5, 0, 0, 0, 124}, // 279
-		{template.Text, 0, 1550, 5, 0, 124},       // 280 ".key."
-		{template.PrintFieldInt, 5, 1, 0, 0, 124}, // 281
-		{template.Text, 0, 1602, 9, 0, 124},       // 282 ".type = 0"
-		{template.Jump, 0, 287, 0, 0, 123},        // 283
-		{template.Text, 0, 1593, 9, 0, 125},       // 284 "\nlinekey."
-		{template.PrintFieldInt, 5, 1, 0, 0, 126}, // 285
-		{template.Text, 0, 1602, 9, 0, 126},       // 286 ".type = 0"
-		{template.Next, 3, 276, 0, 0, 122},        // 287
-		{template.Field, 2, 0, 27, 0, 129},        // 288
-		{template.Copy, 3, 2, 0, 0, 129},          // 289
-		{template.Range, 3, 295, 0, 0, 129},       // 290
-		{template.Item, 3, 5, 3, 0, 129},          // 291
-		{template.TextField, 5, 1611, 1, 0, 130},  // 292 "\n"
-		{template.TextField, 5, 453, 3, 1, 130},   // 293 " = "
-		{template.Next, 3, 291, 0, 0, 129},        // 294
-		{template.Text, 0, 1611, 1, 0, 131},       // 295 "\n"
+		{template.Text, 0, 0, 17, 0, 4},            // 0 "#!version:1.0.0.1"
+		{template.TextField, 0, 17, 36, 18, 7},     // 1 "\nstatic.auto_provision.server.url = "
+		{template.Field, 1, 0, 19, 0, 8},           // 2
+		{template.JumpFalse, 1, 7, 0, 0, 8},        // 3
+		{template.TextField, 0, 53, 41, 15, 9},     // 4 "\nstatic.auto_provision.server.username = "
+		{template.Text, 0, 94, 41, 0, 9},           // 5 "\nstatic.auto_provision.server.password = "
+		{template.Print, 1, 0, 0, 0, 10},           // 6
+		{template.Text, 0, 135, 115, 0, 11},        // 7 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
+		{template.PrintFieldInt, 0, 20, 0, 0, 14},  // 8
+		{template.Text, 0, 250, 82, 0, 14},         // 9 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
+		{template.Text, 0, 332, 37, 0, 17},         // 10 "\nstatic.auto_provision.pnp_enable = 0"
+		{template.Field, 1, 0, 12, 0, 19},          // 11
+		{template.JumpFalse, 1, 15, 0, 0, 19},      // 12
+		{template.Text, 0, 369, 23, 0, 19},         // 13 "\nstatic.firmware.url = "
+		{template.Print, 1, 0, 0, 0, 20},           // 14
+		{template.Field, 1, 0, 8, 0, 22},           // 15
+		{template.JumpFalse, 1, 19, 0, 0, 22},      // 16
+		{template.Text, 0, 392, 39, 0, 22},         // 17 "\nstatic.security.user_password = admin:"
+		{template.Print, 1, 0, 0, 0, 23},           // 18
+		{template.Text, 0, 431, 57, 0, 25},         // 19 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
+		{template.JumpField, 0, 23, 22, 0, 27},     // 20
+		{template.PrintFieldInt, 0, 22, 0, 0, 27},  // 21
+		{template.Jump, 0, 24, 0, 0, 27},           // 22
+		{template.Text, 0, 488, 1, 0, 27},          // 23 "0"
+		{template.Field, 1, 0, 6, 0, 28},           // 24
+		{template.JumpFalse, 1, 32, 0, 0, 28},      // 25
+		{template.Text, 0, 489, 12, 0, 28},         // 26 "\nlang.gui = "
+		{template.Lookup, 2, 1, 2, 0, 29},          // 27
+		{template.Print, 2, 0, 0, 0, 29},           // 28
+		{template.Text, 0, 501, 12, 0, 29},         // 29 "\nlang.wui = "
+		{template.Lookup, 2, 1, 2, 0, 30},          // 30
+		{template.Print, 2, 0, 0, 0, 30},           // 31
+		{template.Field, 1, 0, 7, 0, 32},           // 32
+		{template.Copy, 2, 1, 0, 0, 32},            // 33
+		{template.Range, 2, 42, 0, 0, 32},          // 34
+		{template.Item, 2, 4, 5, 0, 32},            // 35
+		{template.Text, 0, 513, 22, 0, 32},         // 36 "\nlocal_time.ntp_server"
+		{template.LoadInt, 6, 1, 0, 0, 33},         // 37
+		{template.Add, 7, 5, 6, 0, 33},             // 38
+		{template.PrintInt, 7, 0, 0, 0, 33},        // 39
+		{template.TextField, 4, 535, 3, 0, 33},     // 40 " = "
+		{template.Next, 2, 35, 0, 0, 32},           // 41
+		{template.JumpField, 0, 44, 7, 0, 35},      // 42
+		{template.Text, 0, 538, 36, 0, 35},         // 43 "\nlocal_time.manual_ntp_srv_prior = 1"
+		{template.Field, 1, 0, 23, 0, 38},          // 44
+		{template.JumpFalse, 1, 94, 0, 0, 38},      // 45
+		{template.Text, 0, 574, 49, 0, 38},         // 46 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
+		{template.Field, 3, 1, 2, 0, 40},           // 47
+		{template.Copy, 2, 3, 0, 0, 40},            // 48
+		{template.JumpTrue, 2, 52, 0, 0, 40},       // 49
+		{template.Field, 4, 1, 3, 0, 40},           // 50
+		{template.Copy, 2, 4, 0, 0, 40},            // 51
+		{template.JumpFalse, 2, 59, 0, 0, 40},      // 52
+		{template.PrintField, 1, 1, 0, 0, 40},      // 53
+		{template.PrintFieldInt, 1, 2, 0, 0, 40},   // 54
+		{template.JumpField, 1, 58, 3, 0, 40},      // 55
+		{template.Text, 0, 623, 1, 0, 40},          // 56 ":"
+		{template.PrintFieldInt, 1, 3, 0, 0, 40},   // 57
+		{template.Jump, 0, 60, 0, 0, 40},           // 58
+		{template.Text, 0, 488, 1, 0, 40},          // 59 "0"
+		{template.JumpField, 1, 93, 4, 0, 41},      // 60
+		{template.Field, 3, 1, 6, 0, 42},           // 61
+		{template.Field, 4, 3, 5, 0, 42},           // 62
+		{template.Copy, 2, 4, 0, 0, 42},            // 63
+		{template.JumpFalse, 2, 68, 0, 0, 42},      // 64
+		{template.Field, 5, 1, 7, 0, 42},           // 65
+		{template.Field, 6, 5, 5, 0, 42},           // 66
+		{template.Copy, 2, 6, 0, 0, 42},            // 67
+		{template.Not, 7, 2, 0, 0, 42},             // 68
+		{template.JumpFalse, 7, 72, 0, 0, 42},      // 69
+		{template.Fail, 0, 624, 67, 0, 42},         // 70 "the phone cannot express when summer time changes in this time zone"
+		{template.Print, 8, 0, 0, 0, 42},           // 71
+		{template.Text, 0, 691, 81, 0, 42},         // 72 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
+		{template.Field, 2, 1, 6, 0, 45},           // 73
+		{template.PrintFieldInt, 2, 0, 0, 0, 137},  // 74
+		{template.Text, 0, 772, 1, 0, 137},         // 75 "/"
+		{template.PrintFieldInt, 2, 1, 0, 0, 137},  // 76
+		{template.Text, 0, 772, 1, 0, 137},         // 77 "/"
+		{template.PrintFieldInt, 2, 3, 0, 0, 137},  // 78
+		{template.Text, 0, 772, 1, 0, 137},         // 79 "/"
+		{template.PrintFieldInt, 2, 4, 0, 0, 137},  // 80
+		{template.Text, 0, 773, 23, 0, 45},         // 81 "\nlocal_time.end_time = "
+		{template.Field, 2, 1, 7, 0, 46},           // 82
+		{template.PrintFieldInt, 2, 0, 0, 0, 137},  // 83
+		{template.Text, 0, 772, 1, 0, 137},         // 84 "/"
+		{template.PrintFieldInt, 2, 1, 0, 0, 137},  // 85
+		{template.Text, 0, 772, 1, 0, 137},         // 86 "/"
+		{template.PrintFieldInt, 2, 3, 0, 0, 137},  // 87
+		{template.Text, 0, 772, 1, 0, 137},         // 88 "/"
+		{template.PrintFieldInt, 2, 4, 0, 0, 137},  // 89
+		{template.Text, 0, 796, 26, 0, 46},         // 90 "\nlocal_time.offset_time = "
+		{template.PrintFieldInt, 1, 5, 0, 0, 47},   // 91
+		{template.Jump, 0, 94, 0, 0, 41},           // 92
+		{template.Text, 0, 822, 27, 0, 48},         // 93 "\nlocal_time.summer_time = 0"
+		{template.Field, 1, 0, 11, 0, 52},          // 94
+		{template.JumpField, 1, 103, 1, 0, 52},     // 95
+		{template.Text, 0, 849, 32, 0, 52},         // 96 "\nremote_phonebook.data.1.name = "
+		{template.Field, 2, 0, 11, 0, 53},          // 97
+		{template.PrintField, 2, 0, 0, 0, 53},      // 98
+		{template.Text, 0, 881, 31, 0, 53},         // 99 "\nremote_phonebook.data.1.url = "
+		{template.Field, 2, 0, 11, 0, 54},          // 100
+		{template.PrintField, 2, 1, 0, 0, 54},      // 101
+		{template.Jump, 0, 104, 0, 0, 52},          // 102
+		{template.Text, 0, 912, 75, 0, 55},         // 103 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
+		{template.JumpField, 0, 107, 10, 0, 59},    // 104
+		{template.TextField, 0, 987, 79, 10, 61},   // 105 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
+		{template.Jump, 0, 108, 0, 0, 59},          // 106
+		{template.Text, 0, 1066, 41, 0, 62},        // 107 "\nfeatures.pickup.direct_pickup_enable = 0"
+		{template.Copy, 1, 0, 0, 0, 65},            // 108
+		{template.Field, 2, 0, 24, 0, 66},          // 109
+		{template.Copy, 3, 2, 0, 0, 66},            // 110
+		{template.Range, 3, 202, 0, 0, 66},         // 111
+		{template.Item, 3, 5, 3, 0, 66},            // 112
+		{template.Field, 6, 5, 10, 0, 67},          // 113
+		{template.Copy, 7, 6, 0, 0, 67},            // 114
+		{template.TextInt, 7, 1107, 9, 0, 68},      // 115 "\naccount."
+		{template.TextInt, 7, 1116, 20, 0, 69},     // 116 ".enable = 1\naccount."
+		{template.TextField, 5, 1136, 9, 14, 69},   // 117 ".label = "
+		{template.TextInt, 7, 1107, 9, 0, 70},      // 118 "\naccount."
+		{template.TextField, 5, 1145, 16, 15, 70},  // 119 ".display_name = "
+		{template.TextInt, 7, 1107, 9, 0, 71},      // 120 "\naccount."
+		{template.TextField, 5, 1161, 13, 11, 71},  // 121 ".user_name = "
+		{template.TextInt, 7, 1107, 9, 0, 72},      // 122 "\naccount."
+		{template.TextField, 5, 1174, 13, 12, 72},  // 123 ".auth_name = "
+		{template.TextInt, 7, 1107, 9, 0, 73},      // 124 "\naccount."
+		{template.TextField, 5, 1187, 12, 13, 73},  // 125 ".password = "
+		{template.TextInt, 7, 1107, 9, 0, 74},      // 126 "\naccount."
+		{template.TextField, 5, 1199, 24, 1, 74},   // 127 ".sip_server.1.address = "
+		{template.Field, 8, 5, 2, 0, 75},           // 128
+		{template.JumpFalse, 8, 132, 0, 0, 75},     // 129
+		{template.TextInt, 7, 1107, 9, 0, 76},      // 130 "\naccount."
+		{template.TextInt, 8, 1223, 21, 0, 76},     // 131 ".sip_server.1.port = "
+		{template.TextInt, 7, 1107, 9, 0, 78},      // 132 "\naccount."
+		{template.Text, 0, 1244, 31, 0, 78},        // 133 ".sip_server.1.transport_type = "
+		{template.Field, 8, 5, 3, 0, 78},           // 134
+		{template.Lookup, 9, 8, 4, 0, 78},          // 135
+		{template.Print, 9, 0, 0, 0, 78},           // 136
+		{template.TextInt, 7, 1107, 9, 0, 79},      // 137 "\naccount."
+		{template.Text, 0, 1275, 24, 0, 79},        // 138 ".sip_server.1.expires = "
+		{template.PrintFieldInt, 5, 16, 0, 0, 79},  // 139
+		{template.TextInt, 7, 1107, 9, 0, 82},      // 140 "\naccount."
+		{template.TextInt, 7, 1299, 40, 0, 83},     // 141 ".reg_failed_retry_min_time = 30\naccount."
+		{template.Text, 0, 1339, 32, 0, 83},        // 142 ".reg_failed_retry_max_time = 600"
+		{template.JumpField, 5, 152, 4, 0, 84},     // 143
+		{template.TextInt, 7, 1107, 9, 0, 85},      // 144 "\naccount."
+		{template.TextInt, 7, 1371, 35, 0, 86},     // 145 ".outbound_proxy_enable = 1\naccount."
+		{template.TextField, 5, 1406, 28, 4, 86},   // 146 ".outbound_proxy.1.address = "
+		{template.Field, 8, 5, 5, 0, 87},           // 147
+		{template.JumpFalse, 8, 151, 0, 0, 87},     // 148
+		{template.TextInt, 7, 1107, 9, 0, 88},      // 149 "\naccount."
+		{template.TextInt, 8, 1434, 25, 0, 88},     // 150 ".outbound_proxy.1.port = "
+		{template.Jump, 0, 154, 0, 0, 84},          // 151
+		{template.TextInt, 7, 1107, 9, 0, 91},      // 152 "\naccount."
+		{template.Text, 0, 1459, 26, 0, 91},        // 153 ".outbound_proxy_enable = 0"
+		{template.TextInt, 7, 1107, 9, 0, 93},      // 154 "\naccount."
+		{template.Text, 0, 1485, 19, 0, 93},        // 155 ".srtp_encryption = "
+		{template.Field, 8, 5, 7, 0, 93},           // 156
+		{template.Lookup, 9, 8, 3, 0, 93},          // 157
+		{template.Print, 9, 0, 0, 0, 93},           // 158
+		{template.Field, 8, 1, 29, 0, 94},          // 159
+		{template.LoadText, 9, 1504, 3, 0, 94},     // 160 "blf"
+		{template.Has, 10, 8, 9, 0, 94},            // 161
+		{template.JumpFalse, 10, 166, 0, 0, 94},    // 162
+		{template.TextInt, 7, 1107, 9, 0, 95},      // 163 "\naccount."
+		{template.Text, 0, 1507, 24, 0, 95},        // 164 ".blf.subscribe_period = "
+		{template.PrintFieldInt, 1, 21, 0, 0, 95},  // 165
+		{template.TextInt, 7, 1107, 9, 0, 97},      // 166 "\naccount."
+		{template.Text, 0, 1531, 17, 0, 97},        // 167 ".subscribe_mwi = "
+		{template.JumpField, 5, 171, 9, 0, 97},     // 168
+		{template.Text, 0, 1548, 1, 0, 97},         // 169 "1"
+		{template.Jump, 0, 172, 0, 0, 97},          // 170
+		{template.Text, 0, 488, 1, 0, 97},          // 171 "0"
+		{template.TextInt, 7, 1549, 19, 0, 98},     // 172 "\nvoice_mail.number."
+		{template.Text, 0, 535, 3, 0, 98},          // 173 " = "
+		{template.JumpField, 5, 177, 8, 0, 98},     // 174
+		{template.PrintField, 5, 8, 0, 0, 98},      // 175
+		{template.Jump, 0, 178, 0, 0, 98},          // 176
+		{template.Text, 0, 1568, 6, 0, 98},         // 177 "%NULL%"
+		{template.Field, 8, 1, 27, 0, 99},          // 178
+		{template.Copy, 9, 8, 0, 0, 99},            // 179
+		{template.Range, 9, 201, 0, 0, 99},         // 180
+		{template.Item, 9, 11, 9, 0, 99},           // 181
+		{template.TextInt, 7, 1107, 9, 0, 100},     // 182 "\naccount."
+		{template.Text, 0, 1574, 7, 0, 100},        // 183 ".codec."
+		{template.Field, 12, 11, 0, 0, 100},        // 184
+		{template.Lookup, 13, 12, 0, 0, 100},       // 185
+		{template.Print, 13, 0, 0, 0, 100},         // 186
+		{template.Text, 0, 1581, 10, 0, 100},       // 187 ".enable = "
+		{template.JumpField, 11, 191, 1, 0, 100},   // 188
+		{template.Text, 0, 1548, 1, 0, 100},        // 189 "1"
+		{template.Jump, 0, 192, 0, 0, 100},         // 190
+		{template.Text, 0, 488, 1, 0, 100},         // 191 "0"
+		{template.JumpField, 11, 200, 1, 0, 101},   // 192
+		{template.TextInt, 7, 1107, 9, 0, 102},     // 193 "\naccount."
+		{template.Text, 0, 1574, 7, 0, 102},        // 194 ".codec."
+		{template.Field, 12, 11, 0, 0, 102},        // 195
+		{template.Lookup, 13, 12, 0, 0, 102},       // 196
+		{template.Print, 13, 0, 0, 0, 102},         // 197
+		{template.Text, 0, 1591, 12, 0, 102},       // 198 ".priority = "
+		{template.PrintFieldInt, 11, 2, 0, 0, 102}, // 199
+		{template.Next, 9, 181, 0, 0, 99},          // 200
+		{template.Next, 3, 112, 0, 0, 66},          // 201
+		{template.Field, 2, 0, 25, 0, 106},         // 202
+		{template.Copy, 3, 2, 0, 0, 106},           // 203
+		{template.Range, 3, 210, 0, 0, 106},        // 204
+		{template.Item, 3, 5, 3, 0, 106},           // 205
+		{template.Text, 0, 1107, 9, 0, 106},        // 206 "\naccount."
+		{template.PrintFieldInt, 5, 1, 0, 0, 107},  // 207
+		{template.Text, 0, 1603, 11, 0, 107},       // 208 ".enable = 0"
+		{template.Next, 3, 205, 0, 0, 106},         // 209
+		{template.Field, 2, 0, 4, 0, 109},          // 210
+		{template.Copy, 3, 2, 0, 0, 109},           // 211
+		{template.Range, 3, 278, 0, 0, 109},        // 212
+		{template.Item, 3, 5, 3, 0, 109},           // 213
+		{template.Field, 6, 5, 1, 0, 110},          // 214
+		{template.Copy, 7, 6, 0, 0, 110},           // 215
+		{template.JumpField, 5, 251, 0, 0, 111},    // 216
+		{template.Field, 8, 5, 0, 0, 112},          // 217
+		{template.Copy, 9, 8, 0, 0, 112},           // 218
+		{template.TextInt, 9, 1614, 18, 0, 113},    // 219 "\nexpansion_module."
+		{template.TextInt, 7, 1632, 5, 0, 113},     // 220 ".key."
+		{template.Text, 0, 1637, 8, 0, 113},        // 221 ".type = "
+		{template.Field, 10, 5, 2, 0, 113},         // 222
+		{template.Lookup, 11, 10, 1, 0, 113},       // 223
+		{template.Print, 11, 0, 0, 0, 113},         // 224
+		{template.TextInt, 9, 1614, 18, 0, 114},    // 225 "\nexpansion_module."
+		{template.TextInt, 7, 1632, 5, 0, 114},     // 226 ".key."
+		{template.Text, 0, 1645, 8, 0, 114},        // 227 ".line = "
+		{template.PrintFieldInt, 5, 3, 0, 0, 114},  // 228
+		{template.TextInt, 9, 1614, 18, 0, 115},    // 229 "\nexpansion_module."
+		{template.TextInt, 7, 1632, 5, 0, 115},     // 230 ".key."
+		{template.Text, 0, 1653, 9, 0, 115},        // 231 ".value = "
+		{template.JumpField, 5, 235, 4, 0, 115},    // 232
+		{template.PrintField, 5, 4, 0, 0, 115},     // 233
+		{template.Jump, 0, 236, 0, 0, 115},         // 234
+		{template.Text, 0, 1568, 6, 0, 115},        // 235 "%NULL%"
+		{template.TextInt, 9, 1614, 18, 0, 116},    // 236 "\nexpansion_module."
+		{template.TextInt, 7, 1632, 5, 0, 116},     // 237 ".key."
+		{template.Text, 0, 1136, 9, 0, 116},        // 238 ".label = "
+		{template.JumpField, 5, 242, 5, 0, 116},    // 239
+		{template.PrintField, 5, 5, 0, 0, 116},     // 240
+		{template.Jump, 0, 243, 0, 0, 116},         // 241
+		{template.Text, 0, 1568, 6, 0, 116},        // 242 "%NULL%"
+		{template.TextInt, 9, 1614, 18, 0, 117},    // 243 "\nexpansion_module."
+		{template.TextInt, 7, 1632, 5, 0, 117},     // 244 ".key."
+		{template.Text, 0, 1662, 13, 0, 117},       // 245 ".extension = "
+		{template.JumpField, 5, 249, 6, 0, 117},    // 246
+		{template.PrintField, 5, 6, 0, 0, 117},     // 247
+		{template.Jump, 0, 250, 0, 0, 117},         // 248
+		{template.Text, 0, 1568, 6, 0, 117},        // 249 "%NULL%"
+		{template.Jump, 0, 277, 0, 0, 111},         // 250
+		{template.TextInt, 7, 1675, 9, 0, 119},     // 251 "\nlinekey."
+		{template.Text, 0, 1637, 8, 0, 119},        // 252 ".type = "
+		{template.Field, 8, 5, 2, 0, 119},          // 253
+		{template.Lookup, 9, 8, 1, 0, 119},         // 254
+		{template.Print, 9, 0, 0, 0, 119},          // 255
+		{template.TextInt, 7, 1675, 9, 0, 120},     // 256 "\nlinekey."
+		{template.Text, 0, 1645, 8, 0, 120},        // 257 ".line = "
+		{template.PrintFieldInt, 5, 3, 0, 0, 120},  // 258
+		{template.TextInt, 7, 1675, 9, 0, 121},     // 259 "\nlinekey."
+		{template.Text, 0, 1653, 9, 0, 121},        // 260 ".value = "
+		{template.JumpField, 5, 264, 4, 0, 121},    // 261
+		{template.PrintField, 5, 4, 0, 0, 121},     // 262
+		{template.Jump, 0, 265, 0, 0, 121},         // 263
+		{template.Text, 0, 1568, 6, 0, 121},        // 264 "%NULL%"
+		{template.TextInt, 7, 1675, 9, 0, 122},     // 265 "\nlinekey."
+		{template.Text, 0, 1136, 9, 0, 122},        // 266 ".label = "
+		{template.JumpField, 5, 270, 5, 0, 122},    // 267
+		{template.PrintField, 5, 5, 0, 0, 122},     // 268
+		{template.Jump, 0, 271, 0, 0, 122},         // 269
+		{template.Text, 0, 1568, 6, 0, 122},        // 270 "%NULL%"
+		{template.TextInt, 7, 1675, 9, 0, 123},     // 271 "\nlinekey."
+		{template.Text, 0, 1662, 13, 0, 123},       // 272 ".extension = "
+		{template.JumpField, 5, 276, 6, 0, 123},    // 273
+		{template.PrintField, 5, 6, 0, 0, 123},     // 274
+		{template.Jump, 0, 277, 0, 0, 123},         // 275
+		{template.Text, 0, 1568, 6, 0, 123},        // 276 "%NULL%"
+		{template.Next, 3, 213, 0, 0, 109},         // 277
+		{template.Field, 2, 0, 26, 0, 126},         // 278
+		{template.Copy, 3, 2, 0, 0, 126},           // 279
+		{template.Range, 3, 293, 0, 0, 126},        // 280
+		{template.Item, 3, 5, 3, 0, 126},           // 281
+		{template.JumpField, 5, 289, 0, 0, 127},    // 282
+		{template.Text, 0, 1614, 18, 0, 127},       // 283 "\nexpansion_module."
+		{template.PrintFieldInt, 5, 0, 0, 0, 128},  // 284
+		{template.Text, 0, 1632, 5, 0, 128},        // 285 ".key."
+		{template.PrintFieldInt, 5, 1, 0, 0, 128},  // 286
+		{template.Text, 0, 1684, 9, 0, 128},        // 287 ".type = 0"
+		{template.Jump, 0, 292, 0, 0, 127},         // 288
+		{template.Text, 0, 1675, 9, 0, 129},        // 289 "\nlinekey."
+		{template.PrintFieldInt, 5, 1, 0, 0, 130},  // 290
+		{template.Text, 0, 1684, 9, 0, 130},        // 291 ".type = 0"
+		{template.Next, 3, 281, 0, 0, 126},         // 292
+		{template.Field, 2, 0, 28, 0, 133},         // 293
+		{template.Copy, 3, 2, 0, 0, 133},           // 294
+		{template.Range, 3, 300, 0, 0, 133},        // 295
+		{template.Item, 3, 5, 3, 0, 133},           // 296
+		{template.TextField, 5, 1693, 1, 0, 134},   // 297 "\n"
+		{template.TextField, 5, 535, 3, 1, 134},    // 298 " = "
+		{template.Next, 3, 296, 0, 0, 133},         // 299
+		{template.Text, 0, 1693, 1, 0, 135},        // 300 "\n"
 	},
 }

@@ -2,6 +2,7 @@ package hash
 
 import (
 	"crypto/hmac"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"math/rand/v2"
@@ -35,6 +36,23 @@ func TestRFC4231(t *testing.T) {
 	}
 }
 
+// RFC 1321, appendix A.5.
+func TestRFC1321(t *testing.T) {
+	for message, want := range map[string]string{
+		"":                           "d41d8cd98f00b204e9800998ecf8427e",
+		"a":                          "0cc175b9c0f1b6a831c399e269772661",
+		"abc":                        "900150983cd24fb0d6963f7d28e17f72",
+		"message digest":             "f96b697d7cb7938d525a2f31aaf161d0",
+		"abcdefghijklmnopqrstuvwxyz": "c3fcd3d76192e4007dfb496cca67e13b",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789":                   "d174ab98d277d9f5a5611c2c9f419d9f",
+		"12345678901234567890123456789012345678901234567890123456789012345678901234567890": "57edf4a22be3c955ac49da2e2107b67a",
+	} {
+		if sum := MD5(message); hex.EncodeToString(sum[:]) != want {
+			t.Errorf("md5 of %q: %x, want %s", message, sum, want)
+		}
+	}
+}
+
 // Every length up to five blocks, then random ones: padding is where hand-made
 // hashes go wrong.
 func TestAgainstTheStandardLibrary(t *testing.T) {
@@ -42,6 +60,9 @@ func TestAgainstTheStandardLibrary(t *testing.T) {
 	check := func(key, message []byte) {
 		if got, want := SHA256(string(message)), sha256.Sum256(message); got != want {
 			t.Fatalf("sha256 of %d bytes: %x, want %x", len(message), got, want)
+		}
+		if got, want := MD5(string(message)), md5.Sum(message); got != want {
+			t.Fatalf("md5 of %d bytes: %x, want %x", len(message), got, want)
 		}
 		prepared := NewKey(string(key))
 		std := hmac.New(sha256.New, key)

@@ -15,6 +15,8 @@ type Pack struct {
 	// Checkin, Register and Subscribe are the phone's parameters for the three
 	// timers; Boot is the delay before the first registration.
 	Checkin, Register, Subscribe, Boot Timer
+	// Certificate is what the phones' own client certificates look like.
+	Certificate Certificate
 	// Codecs are those that the phones know, in the order in which the ones that
 	// a profile does not list are switched off.
 	Codecs []string
@@ -39,6 +41,16 @@ type Timer struct {
 	Unit uint64
 	// Min and Max are its range, in units. Max 0 means no upper limit.
 	Min, Max uint64
+}
+
+// Certificate says where a vendor's client certificates carry the MAC, and who
+// issues them.
+type Certificate struct {
+	// Attribute is that of the subject that holds the MAC: "CN".
+	Attribute string
+	// Issuers are the common names of the issuers. None: there are no such
+	// certificates, or nothing is known of them.
+	Issuers []string
 }
 
 // File is a file that the phones ask for.

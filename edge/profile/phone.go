@@ -67,6 +67,7 @@ var Phone = &record.Schema{Name: "phone", Fields: append(visible(settings),
 	record.Field{Name: "MAC", Kind: record.String},
 	record.Field{Name: "tenant", Kind: record.String},
 	record.Field{Name: "url", Kind: record.String, Secret: true},
+	record.Field{Name: "provisioning_password", Kind: record.String, Secret: true},
 	record.Field{Name: "checkin", Kind: record.Int},
 	record.Field{Name: "subscribe", Kind: record.Int},
 	record.Field{Name: "boot", Kind: record.Int},
@@ -85,6 +86,7 @@ const (
 	PhoneMACUpper
 	PhoneTenant
 	PhoneURL
+	PhoneProvisioningPassword
 	PhoneCheckin
 	PhoneSubscribe
 	PhoneBoot
@@ -122,6 +124,9 @@ type Spread struct {
 // is good until the next Build.
 type Builder struct {
 	Arena *record.Arena
+	// Password is what the phone shows with its URL, where its tenant wants one;
+	// the user is the MAC.
+	Password string
 	// Timers are those of the last Build.
 	Timers []Spread
 
@@ -176,6 +181,9 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 	phone[PhoneMACUpper] = record.Text(upper(b.mac))
 	phone[PhoneTenant] = tenant[TenantID]
 	phone[PhoneURL] = record.Text(url)
+	if b.Password != "" {
+		phone[PhoneProvisioningPassword] = record.Text(b.Password)
+	}
 	features := a.List(len(b.model.Features))
 	for _, word := range b.model.Features {
 		f := a.New(1)

@@ -35,7 +35,7 @@ var (
 	Transports = []string{"udp", "tcp", "tls", "dns-naptr"}
 	SRTP       = []string{"off", "optional", "required"}
 	Places     = []string{"jump-1", "modulo-1"}
-	Auths      = []string{"token", "open"}
+	Auths      = []string{"token", "basic", "digest", "open"}
 	KeyTypes   = []string{
 		"none", "line", "blf", "speed-dial", "intercom", "park", "retrieve-park", "group-pickup",
 		"transfer", "forward", "dnd", "hold", "conference", "voicemail", "dtmf", "directory",
@@ -242,6 +242,7 @@ var Tenant = &record.Schema{Name: "tenant", Fields: append(settings[:shared:shar
 	record.Field{Name: "place", Kind: record.String, Words: Places, Default: "jump-1"},
 	record.Field{Name: "url", Kind: record.String, Rule: record.URL, Min: 8, Max: 255},
 	record.Field{Name: "auth", Kind: record.String, Words: Auths, Default: "token"},
+	record.Field{Name: "client_cert", Kind: record.Bool, Default: "false"},
 	record.Field{Name: "line", Kind: record.Group, Of: LineDefaults},
 )}
 
@@ -253,6 +254,7 @@ const (
 	TenantPlace
 	TenantURL
 	TenantAuth
+	TenantClientCert
 	TenantLine
 )
 

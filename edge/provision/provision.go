@@ -32,6 +32,9 @@ const (
 	NoDevice    = "no-device"    // 404: the store has no such device
 	IsDisabled  = "disabled"     // 404: the device is disabled
 	Revoked     = "revoked"      // 404: the token is of another generation
+	Credentials = "credentials"  // 401: no Authorization that is this device's
+	StaleNonce  = "stale"        // 401: right but for the age of the nonce
+	NoCert      = "certificate"  // 404: no client certificate that is this device's
 	OtherVendor = "other-vendor" // 404: the device is of a vendor that has no such file
 	Store       = "store"        // 503: the host could not fetch a document
 	Invalid     = "invalid"      // 500: a document or a value breaks a rule
@@ -46,7 +49,7 @@ type Core struct {
 	builder  profile.Builder
 	machine  template.Machine
 	need     []string
-	headers  [6]wire.Pair
+	headers  [7]wire.Pair
 	audit    [10]wire.Pair
 	// scratch backs the strings that are put together for one answer.
 	scratch []byte
@@ -102,6 +105,8 @@ func (c *Core) forget() {
 	clear(r.Facts)
 	clear(r.Keys)
 	clear(r.Documents)
+	// It lies in a scratch buffer, which may have been left for a larger one.
+	c.builder.Password = ""
 	clear(c.body)
 	clear(c.scratch)
 	c.body, c.scratch = c.body[:0], c.scratch[:0]
@@ -230,9 +235,6 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	case tenantDocument.State == wire.Absent:
 		c.refuse(404, NoTenant)
 		return
-	case deviceDocument.State == wire.Absent:
-		c.refuse(404, NoDevice)
-		return
 	}
 	tenant, err := profile.Parse(profile.Tenant, tenantDocument.Value, c.arena)
 	if err == nil && tenant[profile.TenantID].Str != p.tenant {
@@ -244,6 +246,15 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	}
 	if proof.open && tenant[profile.TenantAuth].Str != "open" {
 		c.refuse(404, BadToken)
+		return
+	}
+	// Before anything of the device shows: whether it exists is not for everybody
+	// with a URL to know where the tenant asks for more.
+	if !c.authorize(r, p, mac, proof, tenant[profile.TenantAuth].Str) {
+		return
+	}
+	if deviceDocument.State == wire.Absent {
+		c.refuse(404, NoDevice)
 		return
 	}
 	device, err := profile.Parse(profile.Device, deviceDocument.Value, c.arena)
@@ -274,6 +285,10 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 		c.invalid(deviceKey, &profile.Error{Path: "vendor", What: what})
 		return
 	}
+	if tenant[profile.TenantClientCert].Num != 0 && !certified(r, vendor, mac) {
+		c.refuse(404, NoCert)
+		return
+	}
 	c.note("vendor", vendor.Vendor)
 	file, _ := vendor.File(p.file)
 	if file == nil {
@@ -295,8 +310,17 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 	// with the previous one moves over, and its file does not depend on which of
 	// the two it used.
 	segment, seed := p.token, proof.seed
+	var s signer
+	withPassword := tenant[profile.TenantAuth].Str == "basic" || tenant[profile.TenantAuth].Str == "digest"
+	if !proof.current || withPassword {
+		s = newSigner(r.Keys[0], p.tenant)
+	}
+	c.builder.Password = ""
+	if withPassword {
+		password := s.password(p.tenant, mac, proof.generation)
+		c.builder.Password = c.join(view(password[:]))
+	}
 	if !proof.current {
-		s := newSigner(r.Keys[0], p.tenant)
 		var token [TokenLength]byte
 		token, seed = s.token(p.tenant, mac, device[profile.DeviceGeneration].Num)
 		if !proof.open {
@@ -338,6 +362,35 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 	}
 }
 
+// authorize judges the Authorization header where the tenant asks for one. All
+// refusals of a tenant are the same but for the nonce.
+func (c *Core) authorize(r *wire.Request, p *path, mac string, proof proof, auth string) bool {
+	verdict := granted
+	switch auth {
+	case "basic":
+		verdict = c.basic(r, p.tenant, mac, proof.generation)
+	case "digest":
+		verdict = c.digest(r, p.tenant, mac, proof.generation)
+	}
+	if verdict == granted {
+		return true
+	}
+	challenge := `Basic realm="` + Realm + `", charset="UTF-8"`
+	if auth == "digest" {
+		s := newSigner(r.Keys[0], p.tenant)
+		nonce := s.nonce(p.tenant, r.Now)
+		challenge = `Digest realm="` + Realm + `", qop="auth", algorithm=MD5, nonce="` + string(nonce[:]) + `"`
+	}
+	if verdict == stale {
+		challenge += ", stale=true"
+		c.refuse(401, StaleNonce)
+	} else {
+		c.refuse(401, Credentials)
+	}
+	c.response.Headers = append(c.response.Headers, wire.Pair{Name: "www-authenticate", Value: challenge})
+	return false
+}
+
 // document returns the document of this key, or asks for it.
 func (c *Core) document(r *wire.Request, key string) *wire.Document {
 	for i := range r.Documents {
@@ -367,6 +420,8 @@ func (c *Core) refuse(status uint32, outcome string) {
 	c.note("outcome", outcome)
 	body := ""
 	switch status {
+	case 401:
+		body = "unauthorized\n"
 	case 404:
 		body = "not found\n"
 	case 500, 503:

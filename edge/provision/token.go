@@ -65,20 +65,26 @@ func (s *signer) token(tenant, mac string, generation int64) (token [TokenLength
 	for i := range 3 {
 		token[1+i] = alphabet[generation>>(10-5*i)&31]
 	}
-	bits, have, at := uint32(0), 0, 0
-	for i := macAt; i < TokenLength; i++ {
-		if have < 5 {
-			bits = bits<<8 | uint32(sum[at])
-			have += 8
-			at++
-		}
-		have -= 5
-		token[i] = alphabet[bits>>have&31]
-	}
+	base32(token[macAt:], sum[:])
 	for _, b := range sum[24:] {
 		rest = rest<<8 | uint64(b)
 	}
 	return token, rest
+}
+
+// base32 fills out with the first bits of from (RFC 4648, section 6, in lower
+// case).
+func base32(out, from []byte) {
+	bits, have, at := uint32(0), 0, 0
+	for i := range out {
+		if have < 5 {
+			bits = bits<<8 | uint32(from[at])
+			have += 8
+			at++
+		}
+		have -= 5
+		out[i] = alphabet[bits>>have&31]
+	}
 }
 
 // Token returns the token of a device under a master secret.

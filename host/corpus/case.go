@@ -5,6 +5,8 @@ package corpus
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -43,7 +45,12 @@ var (
 //
 // The word after the status is the outcome of the audit record. In a target,
 // {token MAC} stands for the device's token; more words change it: "previous" for
-// the previous key, "tenant=t" and "generation=n".
+// the previous key, "tenant=t" and "generation=n". In headers {basic USER MAC} stands
+// for the base64 of USER and the device's password, {password MAC} for the password,
+// and {digest MAC} for a whole Digest header, whose parts are changed by "now=n" (the
+// time of the nonce), "name=value" (any parameter; without value it is left out),
+// "method=M" and "target=T" (what the response is computed for), "secret=S", and
+// "nonce-tenant=t" and "nonce-previous" (who made the nonce).
 type Case struct {
 	Name string
 	File string
@@ -103,7 +110,7 @@ func read(file, fleets string) (*Case, error) {
 	}
 	c := &Case{
 		Name: strings.TrimSuffix(filepath.Base(file), ".txt"), File: file, archive: txtar.Parse(data),
-		Setup: Setup{Now: 1_800_000_000, Keys: []string{Current}, Documents: map[string]string{}},
+		Setup: Setup{Now: defaultNow, Keys: []string{Current}, Documents: map[string]string{}},
 	}
 	for i, section := range c.archive.Files {
 		text := string(section.Data)
@@ -216,6 +223,9 @@ func request(text string) (Step, error) {
 		case name == "(plain)":
 			s.TLS = false
 		default:
+			if value, err = s.credentials(value); err != nil {
+				return s, err
+			}
 			s.Headers = append(s.Headers, wire.Pair{Name: name, Value: value})
 		}
 	}
@@ -257,6 +267,115 @@ func expand(target string) (string, error) {
 		return provision.Token(key, tenant, words[0], generation)
 	})
 	return out, failed
+}
+
+var header = regexp.MustCompile(`\{(basic|password|digest) ([^}]*)\}`)
+
+// defaultNow is the time of a case that does not set one.
+const defaultNow = 1_800_000_000
+
+// credentials puts user and password in the place of their placeholders.
+func (s *Step) credentials(value string) (string, error) {
+	var failed error
+	out := header.ReplaceAllStringFunc(value, func(p string) string {
+		m := header.FindStringSubmatch(p)
+		words := strings.Fields(m[2])
+		user := ""
+		if m[1] == "basic" {
+			user, words = words[0], words[1:]
+		}
+		if len(words) == 0 {
+			failed = fmt.Errorf("placeholder %s", p)
+			return p
+		}
+		options := map[string]string{}
+		for _, w := range words[1:] {
+			name, v, _ := strings.Cut(w, "=")
+			options[name] = v
+		}
+		key, tenant, generation := Current, "demo", int64(0)
+		if _, ok := options["previous"]; ok {
+			key = Previous
+		}
+		if t, ok := options["tenant"]; ok {
+			tenant = t
+		}
+		if g, ok := options["generation"]; ok {
+			generation, _ = strconv.ParseInt(g, 10, 64)
+		}
+		for _, own := range []string{"previous", "tenant", "generation"} {
+			delete(options, own)
+		}
+		password := provision.Password(key, tenant, words[0], generation)
+		switch m[1] {
+		case "password":
+			return password
+		case "basic":
+			return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+		}
+		return s.digest(words[0], tenant, key, password, options)
+	})
+	return out, failed
+}
+
+// digest is a Digest header as a phone would send it, written from RFC 7616 and
+// not from the code that judges it.
+func (s *Step) digest(mac, tenant, key, password string, options map[string]string) string {
+	take := func(name, otherwise string) string {
+		value, ok := options[name]
+		delete(options, name)
+		if !ok {
+			return otherwise
+		}
+		return value
+	}
+	now, _ := strconv.ParseUint(take("now", strconv.Itoa(defaultNow)), 10, 64)
+	method, target := take("method", s.Method), take("target", s.Target)
+	password = take("secret", password)
+	nonceTenant, nonceKey := take("nonce-tenant", tenant), key
+	if _, ok := options["nonce-previous"]; ok {
+		delete(options, "nonce-previous")
+		nonceKey = Previous
+	}
+	order := []string{"username", "realm", "nonce", "uri", "algorithm", "response", "qop", "nc", "cnonce"}
+	p := map[string]string{
+		"username": mac, "realm": provision.Realm, "nonce": provision.Nonce(nonceKey, nonceTenant, now), "uri": target,
+		"algorithm": "MD5", "qop": "auth", "nc": "00000001", "cnonce": "0a4f113b",
+	}
+	for name, value := range options {
+		if _, known := p[name]; !known && name != "response" {
+			order = append(order, name)
+		}
+		p[name] = value
+	}
+	slices.Sort(order[9:])
+	md5sum := func(text string) string {
+		sum := md5.Sum([]byte(text))
+		return hex.EncodeToString(sum[:])
+	}
+	right := md5sum(md5sum(p["username"]+":"+p["realm"]+":"+password) + ":" + p["nonce"] + ":" + p["nc"] + ":" +
+		p["cnonce"] + ":" + p["qop"] + ":" + md5sum(method+":"+target))
+	switch p["response"] {
+	case "":
+		p["response"] = right
+	case "upper":
+		p["response"] = strings.ToUpper(right)
+	case "short":
+		p["response"] = right[:31]
+	case "long":
+		p["response"] = right + "0"
+	}
+	var list []string
+	for _, name := range order {
+		switch value := p[name]; {
+		case value == "":
+		case slices.Contains([]string{"algorithm", "qop", "nc", "userhash"}, name):
+			list = append(list, name+"="+value)
+		default:
+			list = append(list, name+`="`+value+`"`)
+		}
+	}
+	return "Digest " + strings.Join(list, ", ")
 }
 
 // Runs says whether the case is for this engine.

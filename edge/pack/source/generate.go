@@ -28,6 +28,7 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 		}{{"Checkin", p.Checkin}, {"Register", p.Register}, {"Subscribe", p.Subscribe}, {"Boot", p.Boot}} {
 			fmt.Fprintf(&body, "%s: %#v,\n", t.name, t.timer)
 		}
+		fmt.Fprintf(&body, "Certificate: %#v,\n", p.Certificate)
 		fmt.Fprintf(&body, "Codecs: %#v,\nAllow: %#v,\nDeny: %#v,\nModels: []pack.Model{\n", p.Codecs, p.Allow, p.Deny)
 		for _, m := range p.Models {
 			fmt.Fprintf(&body, "{%q, %d, %d, %d, %d, %#v},\n", m.Name, m.Lines, m.Keys, m.Modules, m.ModuleKeys, m.Features)

@@ -36,6 +36,8 @@ type Descriptor struct {
 	Tables map[string]Words  `json:"tables"`
 	Extra  Extra             `json:"extra"`
 	Reboot []RebootParameter `json:"reboot"`
+	// Certificate describes the phones' own client certificates.
+	Certificate Certificate `json:"certificate"`
 	// Sources are the texts behind the facts, by the tag used elsewhere.
 	Sources map[string]string `json:"sources"`
 
@@ -80,6 +82,14 @@ type Model struct {
 	ModuleKeys uint16   `json:"module_keys,omitempty"`
 	Features   []string `json:"features,omitempty"`
 	Source     string   `json:"source"`
+}
+
+// Certificate says which attribute of the subject has the MAC, and the common names
+// of the issuers.
+type Certificate struct {
+	Attribute string   `json:"attribute"`
+	Issuers   []string `json:"issuers"`
+	Source    string   `json:"source"`
 }
 
 // Extra says which parameters beyond the profile's fields may be set: names, or
@@ -219,6 +229,12 @@ func (d *Descriptor) check(folder string) error {
 			fail("extra: %q: what is denied is written in lower case, and denied in any", name)
 		}
 	}
+	if len(d.Certificate.Issuers) > 0 {
+		source("certificate", d.Certificate.Source)
+		if d.Certificate.Attribute == "" {
+			fail("certificate: needs the attribute that holds the MAC")
+		}
+	}
 	for _, r := range d.Reboot {
 		source("reboot "+r.Parameter, r.Source)
 	}
@@ -235,6 +251,7 @@ func (d *Descriptor) Pack() pack.Pack {
 		Vendor: d.Vendor, Codecs: d.Codecs, Allow: d.Extra.Allow, Deny: d.Extra.Deny,
 		Checkin: timer("checkin"), Register: timer("register"), Subscribe: timer("subscribe"), Boot: timer("boot"),
 	}
+	p.Certificate = pack.Certificate{Attribute: d.Certificate.Attribute, Issuers: d.Certificate.Issuers}
 	for _, m := range d.Models {
 		p.Models = append(p.Models, pack.Model{
 			Name: m.Name, Lines: m.Lines, Keys: m.Keys, Modules: m.Modules, ModuleKeys: m.ModuleKeys, Features: m.Features,

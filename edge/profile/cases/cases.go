@@ -39,7 +39,7 @@ func join(head, fields string) string {
 // AllTenant and AllDevice have every field that there is.
 const (
 	AllTenant = `{
-  "tenant": "demo", "schema": 1, "spread": 1, "place": "modulo-1", "url": "https://prov.example/p", "auth": "open",
+  "tenant": "demo", "schema": 1, "spread": 1, "place": "modulo-1", "url": "https://prov.example/p", "auth": "open", "client_cert": true,
   "vendor": "acme", "model": "D2", "firmware": "1.2.3", "state": "active", "time_zone": "Europe/Belgrade", "language": "pt-BR",
   "ntp": ["0.pool.ntp.org", "192.0.2.1"], "admin_password": "adminT", "codecs": ["g722", "pcma"], "pickup_code": "*8",
   "phonebook": {"name": "Book T", "url": "https://pbx.example/t.xml"}, "firmware_url": "http://fw.example/t.rom",

@@ -3,14 +3,15 @@ package jsonschema
 // docs describes every table and every field: "line" is the table, "line.port" a
 // field of it. "settings" are the fields that tenants and devices share.
 var docs = map[string]string{
-	"tenant":        "A customer, and the defaults of all its devices. Stored under \"tenant:<tenant>\".",
-	"tenant.tenant": "Name of the tenant: 1 to 32 of a-z, 0-9 and \"-\". It stands in the URL of its phones and in the key of this document.",
-	"tenant.schema": "Version of this document's form.",
-	"tenant.spread": "Version of the spreading algorithm. Another version gives every phone other values.",
-	"tenant.place":  "How a phone's hash is put on a slot of the window. \"jump-1\" moves the fewest phones when a window is widened; \"modulo-1\" can be checked by hand. Changing it changes every phone's file.",
-	"tenant.url":    "Where the phones reach the provisioning service: an absolute http, https or tftp URL, to which tenant, token and file name are added.",
-	"tenant.auth":   "What a phone has to show. \"token\" is the secret part of its URL; \"open\" is nothing at all, works only where the operator allows it for this tenant, and is for laboratories.",
-	"tenant.line":   "Defaults of all lines of all devices.",
+	"tenant":             "A customer, and the defaults of all its devices. Stored under \"tenant:<tenant>\".",
+	"tenant.tenant":      "Name of the tenant: 1 to 32 of a-z, 0-9 and \"-\". It stands in the URL of its phones and in the key of this document.",
+	"tenant.schema":      "Version of this document's form.",
+	"tenant.spread":      "Version of the spreading algorithm. Another version gives every phone other values.",
+	"tenant.place":       "How a phone's hash is put on a slot of the window. \"jump-1\" moves the fewest phones when a window is widened; \"modulo-1\" can be checked by hand. Changing it changes every phone's file.",
+	"tenant.url":         "Where the phones reach the provisioning service: an absolute http, https or tftp URL, to which tenant, token and file name are added.",
+	"tenant.auth":        "What a phone has to show. \"token\" is the secret part of its URL; \"basic\" and \"digest\" ask for user (the MAC) and password (derived; written into the file) on top; \"open\" is nothing at all, works only where the operator allows it for this tenant, and is for laboratories.",
+	"tenant.client_cert": "Whether a phone has to show its vendor's client certificate as well, with its own MAC in it.",
+	"tenant.line":        "Defaults of all lines of all devices.",
 
 	"device":            "A phone. Stored under \"device:<tenant>:<device>\". What it leaves open, the tenant's document says, and then the default.",
 	"device.device":     "MAC address of the phone: 12 lower-case hexadecimal digits.",
