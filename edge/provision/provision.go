@@ -341,12 +341,10 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 		c.invalid(deviceKey, err)
 		return
 	}
-	var failed error
 	body, stopped := c.machine.Run(file.Program, c.body[:0], phone)
 	c.body = body
 	if stopped != nil {
-		failed = stopped
-		c.fail(c.join(deviceKey, ": ", vendor.Vendor, "/", failed.Error()))
+		c.fail(c.join(deviceKey, ": ", vendor.Vendor, "/", stopped.Error()))
 		return
 	}
 	// Seeded with a secret, so that a hash in a log is no help in guessing a weak

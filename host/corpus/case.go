@@ -223,7 +223,10 @@ func request(text string) (Step, error) {
 		case name == "(plain)":
 			s.TLS = false
 		default:
-			if value, err = s.credentials(value); err != nil {
+			if value, err = expand(value); err == nil {
+				value, err = s.credentials(value)
+			}
+			if err != nil {
 				return s, err
 			}
 			s.Headers = append(s.Headers, wire.Pair{Name: name, Value: value})

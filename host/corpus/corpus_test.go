@@ -33,25 +33,9 @@ func TestCorpus(t *testing.T) {
 		}
 		t.Fatal("responses written: read the difference, then run again without -update")
 	}
-	for _, e := range []struct {
-		name string
-		make func() (Engine, error)
-	}{
-		{"native", func() (Engine, error) { return native, nil }},
-		{"tinygo", func() (Engine, error) { return LoadModule("../../build/out/edge.wasm") }},
-		{"go", func() (Engine, error) { return LoadModule("../../build/out/edge-go.wasm") }},
-		{"workerd", func() (Engine, error) { return StartWorkerd("../..") }},
-	} {
+	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) {
-			engine, err := e.make()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := engine.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
+			engine := e.start(t)
 			for _, c := range cases {
 				if !c.Runs(e.name) {
 					continue
@@ -69,6 +53,36 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// contestant is an engine that has not been started yet.
+type contestant struct {
+	name string
+	make func() (Engine, error)
+}
+
+// engines are the four that must agree. A missing one fails the test.
+func engines() []contestant {
+	return []contestant{
+		{"native", func() (Engine, error) { return Local{engine.NewNative(1)}, nil }},
+		{"tinygo", func() (Engine, error) { return LoadModule("../../build/out/edge.wasm") }},
+		{"go", func() (Engine, error) { return LoadModule("../../build/out/edge-go.wasm") }},
+		{"workerd", func() (Engine, error) { return StartWorkerd("../..") }},
+	}
+}
+
+func (c contestant) start(t *testing.T) Engine {
+	t.Helper()
+	e, err := c.make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
 }
 
 func check(t *testing.T, c *Case, responses []wire.Response, round int) {
