@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the Debian packages which building and running TinyGo needs, if they
-# are missing. Silent when there is nothing to do. Exits with 3 and one line on
-# stderr when they cannot be had here.
+# Installs Debian packages, if they are missing: those named, or else those which
+# building and running TinyGo needs. Silent when there is nothing to do. Exits with
+# 3 and one line on stderr when they cannot be had here.
+#   build/apt.sh [PACKAGE...]
 set -euo pipefail
 
 die() {
@@ -13,6 +14,9 @@ die() {
 # clang itself is not needed: our target compiles no C and no assembly.
 want=(llvm-19-dev libclang-19-dev lld-19)
 command -v g++ >/dev/null || want+=(g++)
+if (($#)); then
+	want=("$@")
+fi
 
 missing=()
 for p in "${want[@]}"; do
@@ -21,8 +25,8 @@ for p in "${want[@]}"; do
 done
 ((${#missing[@]})) || exit 0
 
-command -v apt-get >/dev/null || die "cannot install ${missing[*]} for TinyGo: no apt-get, this is not Debian"
-((EUID == 0)) || die "cannot install ${missing[*]} for TinyGo: not root"
+command -v apt-get >/dev/null || die "cannot install ${missing[*]}: no apt-get, this is not Debian"
+((EUID == 0)) || die "cannot install ${missing[*]}: not root"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -36,5 +40,5 @@ echo "apt.sh: installing ${missing[*]}" >&2
 # The package lists are fetched only when the ones here are absent or stale.
 if ! install; then
 	apt-get -q -o DPkg::Lock::Timeout=300 update >"$log" 2>&1 || true
-	install || die "apt-get could not install ${missing[*]} for TinyGo: $(grep -m1 '^E:' "$log" || tail -n1 "$log")"
+	install || die "apt-get could not install ${missing[*]}: $(grep -m1 '^E:' "$log" || tail -n1 "$log")"
 fi

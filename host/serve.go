@@ -100,6 +100,8 @@ func serveCommand(w *world) *cobra.Command {
 		plainHTTP, open []string
 		proxies         []string
 		logFormat       string
+		clientCA        string
+		certHeaders     []string
 	)
 	c := &cobra.Command{
 		Use:   "serve --fleet FILE",
@@ -125,6 +127,21 @@ documents are read once, at the start. Requests are logged to standard error.`,
 			prefixes, err := parsePrefixes(proxies)
 			if err != nil {
 				return err
+			}
+			site := serve.Site{PlainHTTP: plainHTTP, Open: open, Proxies: prefixes, Log: log}
+			if len(certHeaders) > 0 {
+				if len(certHeaders) != 3 || len(prefixes) == 0 {
+					return misuse(errors.New("--client-cert-headers: the names of three headers (result, subject, issuer), and --trusted-proxy"))
+				}
+				site.CertHeaders = serve.CertificateHeaders{Verify: certHeaders[0], Subject: certHeaders[1], Issuer: certHeaders[2]}
+			}
+			if clientCA != "" {
+				if at.Certificate == "" {
+					return misuse(errors.New("--client-ca needs --tls-cert and --tls-key"))
+				}
+				if site.ClientCAs, err = serve.ReadClientCAs(clientCA); err != nil {
+					return err
+				}
 			}
 			secrets, err := keys.read(w)
 			if err != nil {
@@ -152,10 +169,7 @@ documents are read once, at the start. Requests are logged to standard error.`,
 			defer machine.Close(context.Background())
 
 			metrics := serve.NewMetrics(machine, fileKinds())
-			site := serve.Site{
-				Core: machine, Store: metrics.CountErrors(store), Keys: secrets, PlainHTTP: plainHTTP, Open: open,
-				Proxies: prefixes, Log: log, Metrics: metrics,
-			}
+			site.Core, site.Store, site.Keys, site.Metrics = machine, metrics.CountErrors(store), secrets, metrics
 			for _, tenant := range plainHTTP {
 				log.Warn("plain HTTP is allowed: everyone on the way sees the passwords of this tenant's phones", "tenant", tenant)
 			}
@@ -182,6 +196,8 @@ documents are read once, at the start. Requests are logged to standard error.`,
 	flags.StringSliceVar(&plainHTTP, "plain-http", nil, "tenants whose phones may come without TLS")
 	flags.StringSliceVar(&open, "open", nil, "tenants whose phones need no token: for a lab only")
 	flags.StringSliceVar(&proxies, "trusted-proxy", nil, "prefixes of fronts whose X-Forwarded-Proto and X-Forwarded-For are believed")
+	flags.StringVar(&clientCA, "client-ca", "", "PEM file with the authorities of the phones' client certificates")
+	flags.StringSliceVar(&certHeaders, "client-cert-headers", nil, "headers in which a trusted proxy gives result, subject and issuer of the client certificate")
 	flags.StringVar(&logFormat, "log-format", "json", "format of the log: text or json")
 	core.add(c)
 	keys.add(c)

@@ -23,63 +23,63 @@ var Packs = []pack.Pack{
 		Allow:       []string{"phone_setting.*", "features.*", "screensaver.*", "ringtone.*", "dialplan.*", "dialnow.*", "programablekey.*", "softkey.*", "voice.*", "distinctive_ring_tones.*", "call_waiting.*", "forward.*", "transfer.*", "auto_redial.*", "multicast.*", "directory_setting.*", "search_in_dialing.*", "super_search.recent_call", "local_time.date_format", "local_time.time_format", "lcl.datetime.*", "bluetooth.*", "edk.*"},
 		Deny:        []string{"features.action_uri*", "features.csta_control.*", "features.show_action_uri_option", "features.upload_server", "features.factory_pwd_enable", "features.reset_by_long_press_enable", "features.xml_browser.*", "features.pickup.direct_pickup_*", "features.auto_linekeys.enable", "features.remote_phonebook.flash_time", "phone_setting.reserve_certs*", "phone_setting.phone_lock.*", "phone_setting.emergency.*", "phone_setting.browser.*", "dialplan.emergency.*"},
 		Models: []pack.Model{
-			{"T19P_E2", 1, 0, 0, 0, []string(nil)},
-			{"T21P_E2", 2, 2, 0, 0, []string{"blf"}},
-			{"T23P", 3, 3, 0, 0, []string{"blf"}},
-			{"T23G", 3, 3, 0, 0, []string{"blf"}},
-			{"T27P", 6, 21, 6, 40, []string{"blf"}},
-			{"T27G", 6, 21, 6, 40, []string{"blf"}},
-			{"T29G", 16, 27, 6, 40, []string{"blf"}},
-			{"T30", 1, 0, 0, 0, []string(nil)},
-			{"T30P", 1, 0, 0, 0, []string(nil)},
-			{"T31", 2, 2, 0, 0, []string{"blf"}},
-			{"T31P", 2, 2, 0, 0, []string{"blf"}},
-			{"T31G", 2, 2, 0, 0, []string{"blf"}},
-			{"T31W", 2, 2, 0, 0, []string{"blf"}},
-			{"T33G", 4, 12, 0, 0, []string{"blf"}},
-			{"T33P", 4, 12, 0, 0, []string{"blf"}},
-			{"T34W", 4, 12, 0, 0, []string{"blf"}},
-			{"T40P", 3, 3, 0, 0, []string{"blf"}},
-			{"T40G", 3, 3, 0, 0, []string{"blf"}},
-			{"T41P", 6, 15, 0, 0, []string{"blf"}},
-			{"T41S", 6, 15, 0, 0, []string{"blf"}},
-			{"T41U", 6, 15, 0, 0, []string{"blf"}},
-			{"T42G", 12, 15, 0, 0, []string{"blf"}},
-			{"T42S", 12, 15, 0, 0, []string{"blf"}},
-			{"T42U", 12, 15, 0, 0, []string{"blf"}},
-			{"T43U", 12, 21, 3, 60, []string{"blf"}},
-			{"T44U", 12, 24, 0, 0, []string{"blf"}},
-			{"T44W", 12, 24, 0, 0, []string{"blf"}},
-			{"T46G", 16, 27, 6, 40, []string{"blf"}},
-			{"T46S", 16, 27, 6, 40, []string{"blf"}},
-			{"T46U", 16, 27, 3, 60, []string{"blf"}},
-			{"T48G", 16, 29, 6, 40, []string{"blf"}},
-			{"T48S", 16, 29, 6, 40, []string{"blf"}},
-			{"T48U", 16, 29, 3, 60, []string{"blf"}},
-			{"T52S", 12, 21, 3, 60, []string{"blf"}},
-			{"T53", 12, 21, 3, 60, []string{"blf"}},
-			{"T53W", 12, 21, 3, 60, []string{"blf"}},
-			{"T54S", 16, 27, 3, 60, []string{"blf"}},
-			{"T54W", 16, 27, 3, 60, []string{"blf"}},
-			{"T56A", 16, 27, 3, 60, []string{"blf"}},
-			{"T57W", 16, 29, 3, 60, []string{"blf"}},
-			{"T58A", 16, 27, 3, 60, []string{"blf"}},
-			{"T58V", 16, 27, 3, 60, []string{"blf"}},
-			{"T58W", 16, 27, 3, 60, []string{"blf"}},
-			{"T73U", 12, 48, 3, 60, []string{"blf"}},
-			{"T73W", 12, 48, 3, 60, []string{"blf"}},
-			{"T74U", 16, 60, 3, 60, []string{"blf"}},
-			{"T74W", 16, 60, 3, 60, []string{"blf"}},
-			{"T77U", 16, 95, 3, 60, []string{"blf"}},
-			{"T85W", 16, 72, 3, 60, []string{"blf"}},
-			{"T87W", 16, 95, 3, 60, []string{"blf"}},
-			{"T88W", 16, 95, 3, 60, []string{"blf"}},
-			{"T88V", 16, 95, 3, 60, []string{"blf"}},
-			{"CP860", 1, 0, 0, 0, []string(nil)},
-			{"CP920", 1, 0, 0, 0, []string(nil)},
-			{"CP925", 1, 0, 0, 0, []string(nil)},
-			{"CP960", 1, 0, 0, 0, []string(nil)},
-			{"CP965", 1, 0, 0, 0, []string(nil)},
+			{Name: "T19P_E2", Lines: 1, Keys: 0},
+			{Name: "T21P_E2", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "T23P", Lines: 3, Keys: 3, Features: []string{"blf"}},
+			{Name: "T23G", Lines: 3, Keys: 3, Features: []string{"blf"}},
+			{Name: "T27P", Lines: 6, Keys: 21, Modules: 6, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "T27G", Lines: 6, Keys: 21, Modules: 6, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "T29G", Lines: 16, Keys: 27, Modules: 6, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "T30", Lines: 1, Keys: 0},
+			{Name: "T30P", Lines: 1, Keys: 0},
+			{Name: "T31", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "T31P", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "T31G", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "T31W", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "T33G", Lines: 4, Keys: 12, Features: []string{"blf"}},
+			{Name: "T33P", Lines: 4, Keys: 12, Features: []string{"blf"}},
+			{Name: "T34W", Lines: 4, Keys: 12, Features: []string{"blf"}},
+			{Name: "T40P", Lines: 3, Keys: 3, Features: []string{"blf"}},
+			{Name: "T40G", Lines: 3, Keys: 3, Features: []string{"blf"}},
+			{Name: "T41P", Lines: 6, Keys: 15, Features: []string{"blf"}},
+			{Name: "T41S", Lines: 6, Keys: 15, Features: []string{"blf"}},
+			{Name: "T41U", Lines: 6, Keys: 15, Features: []string{"blf"}},
+			{Name: "T42G", Lines: 12, Keys: 15, Features: []string{"blf"}},
+			{Name: "T42S", Lines: 12, Keys: 15, Features: []string{"blf"}},
+			{Name: "T42U", Lines: 12, Keys: 15, Features: []string{"blf"}},
+			{Name: "T43U", Lines: 12, Keys: 21, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T44U", Lines: 12, Keys: 24, Features: []string{"blf"}},
+			{Name: "T44W", Lines: 12, Keys: 24, Features: []string{"blf"}},
+			{Name: "T46G", Lines: 16, Keys: 27, Modules: 6, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "T46S", Lines: 16, Keys: 27, Modules: 6, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "T46U", Lines: 16, Keys: 27, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T48G", Lines: 16, Keys: 29, Modules: 6, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "T48S", Lines: 16, Keys: 29, Modules: 6, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "T48U", Lines: 16, Keys: 29, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T52S", Lines: 12, Keys: 21, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T53", Lines: 12, Keys: 21, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T53W", Lines: 12, Keys: 21, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T54S", Lines: 16, Keys: 27, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T54W", Lines: 16, Keys: 27, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T56A", Lines: 16, Keys: 27, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T57W", Lines: 16, Keys: 29, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T58A", Lines: 16, Keys: 27, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T58V", Lines: 16, Keys: 27, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T58W", Lines: 16, Keys: 27, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T73U", Lines: 12, Keys: 48, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T73W", Lines: 12, Keys: 48, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T74U", Lines: 16, Keys: 60, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T74W", Lines: 16, Keys: 60, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T77U", Lines: 16, Keys: 95, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T85W", Lines: 16, Keys: 72, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T87W", Lines: 16, Keys: 95, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T88W", Lines: 16, Keys: 95, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "T88V", Lines: 16, Keys: 95, Modules: 3, ModuleKeys: 60, Features: []string{"blf"}},
+			{Name: "CP860", Lines: 1, Keys: 0},
+			{Name: "CP920", Lines: 1, Keys: 0},
+			{Name: "CP925", Lines: 1, Keys: 0},
+			{Name: "CP960", Lines: 1, Keys: 0},
+			{Name: "CP965", Lines: 1, Keys: 0},
 		},
 		Files: []pack.File{
 			{Prefix: "", Suffix: ".boot", MAC: true, Kind: "boot", Type: "text/plain; charset=utf-8", Program: &yealinkMacBoot},
@@ -92,67 +92,67 @@ var Packs = []pack.Pack{
 }
 
 var yealinkTables = []template.Table{
-	{"codec", []template.Entry{
-		{"g722", "g722"},
-		{"g729", "g729"},
-		{"opus", "opus"},
-		{"pcma", "pcma"},
-		{"pcmu", "pcmu"},
+	{Name: "codec", Entries: []template.Entry{
+		{Word: "g722", Is: "g722"},
+		{Word: "g729", Is: "g729"},
+		{Word: "opus", Is: "opus"},
+		{Word: "pcma", Is: "pcma"},
+		{Word: "pcmu", Is: "pcmu"},
 	}},
-	{"key", []template.Entry{
-		{"blf", "16"},
-		{"conference", "1"},
-		{"directory", "61"},
-		{"dnd", "5"},
-		{"dtmf", "11"},
-		{"forward", "2"},
-		{"group-pickup", "23"},
-		{"hold", "4"},
-		{"intercom", "14"},
-		{"line", "15"},
-		{"none", "0"},
-		{"park", "10"},
-		{"retrieve-park", "56"},
-		{"speed-dial", "13"},
-		{"transfer", "3"},
-		{"voicemail", "12"},
+	{Name: "key", Entries: []template.Entry{
+		{Word: "blf", Is: "16"},
+		{Word: "conference", Is: "1"},
+		{Word: "directory", Is: "61"},
+		{Word: "dnd", Is: "5"},
+		{Word: "dtmf", Is: "11"},
+		{Word: "forward", Is: "2"},
+		{Word: "group-pickup", Is: "23"},
+		{Word: "hold", Is: "4"},
+		{Word: "intercom", Is: "14"},
+		{Word: "line", Is: "15"},
+		{Word: "none", Is: "0"},
+		{Word: "park", Is: "10"},
+		{Word: "retrieve-park", Is: "56"},
+		{Word: "speed-dial", Is: "13"},
+		{Word: "transfer", Is: "3"},
+		{Word: "voicemail", Is: "12"},
 	}},
-	{"language", []template.Entry{
-		{"de", "German"},
-		{"de-DE", "German"},
-		{"en", "English"},
-		{"en-GB", "English"},
-		{"en-US", "English"},
-		{"es", "Spanish"},
-		{"es-419", "Spanish_LA"},
-		{"es-ES", "Spanish"},
-		{"es-MX", "Spanish_LA"},
-		{"fr", "French"},
-		{"fr-CA", "French_CA"},
-		{"fr-FR", "French"},
-		{"it", "Italian"},
-		{"it-IT", "Italian"},
-		{"pl", "Polish"},
-		{"pt", "Portuguese"},
-		{"pt-BR", "Portuguese_LA"},
-		{"pt-PT", "Portuguese"},
-		{"ru", "Russian"},
-		{"tr", "Turkish"},
-		{"zh-CN", "Chinese_S"},
-		{"zh-Hans", "Chinese_S"},
-		{"zh-Hant", "Chinese_T"},
-		{"zh-TW", "Chinese_T"},
+	{Name: "language", Entries: []template.Entry{
+		{Word: "de", Is: "German"},
+		{Word: "de-DE", Is: "German"},
+		{Word: "en", Is: "English"},
+		{Word: "en-GB", Is: "English"},
+		{Word: "en-US", Is: "English"},
+		{Word: "es", Is: "Spanish"},
+		{Word: "es-419", Is: "Spanish_LA"},
+		{Word: "es-ES", Is: "Spanish"},
+		{Word: "es-MX", Is: "Spanish_LA"},
+		{Word: "fr", Is: "French"},
+		{Word: "fr-CA", Is: "French_CA"},
+		{Word: "fr-FR", Is: "French"},
+		{Word: "it", Is: "Italian"},
+		{Word: "it-IT", Is: "Italian"},
+		{Word: "pl", Is: "Polish"},
+		{Word: "pt", Is: "Portuguese"},
+		{Word: "pt-BR", Is: "Portuguese_LA"},
+		{Word: "pt-PT", Is: "Portuguese"},
+		{Word: "ru", Is: "Russian"},
+		{Word: "tr", Is: "Turkish"},
+		{Word: "zh-CN", Is: "Chinese_S"},
+		{Word: "zh-Hans", Is: "Chinese_S"},
+		{Word: "zh-Hant", Is: "Chinese_T"},
+		{Word: "zh-TW", Is: "Chinese_T"},
 	}},
-	{"srtp", []template.Entry{
-		{"off", "0"},
-		{"optional", "1"},
-		{"required", "2"},
+	{Name: "srtp", Entries: []template.Entry{
+		{Word: "off", Is: "0"},
+		{Word: "optional", Is: "1"},
+		{Word: "required", Is: "2"},
 	}},
-	{"transport", []template.Entry{
-		{"dns-naptr", "3"},
-		{"tcp", "1"},
-		{"tls", "2"},
-		{"udp", "0"},
+	{Name: "transport", Entries: []template.Entry{
+		{Word: "dns-naptr", Is: "3"},
+		{Word: "tcp", Is: "1"},
+		{Word: "tls", Is: "2"},
+		{Word: "udp", Is: "0"},
 	}},
 }
 
@@ -165,9 +165,9 @@ var yealinkMacBoot = template.Program{
 	Text: "#!version:1.0.0.1\n" +
 		"include:config \".cfg\"\n",
 	Ops: []template.Op{
-		{template.Text, 0, 0, 18, 0, 1},        // 0 "#!version:1.0.0.1\n"
-		{template.TextField, 0, 18, 16, 15, 5}, // 1 "include:config \""
-		{template.Text, 0, 34, 6, 0, 5},        // 2 ".cfg\"\n"
+		{Code: template.Text, C: 18, Line: 1},                    // 0 "#!version:1.0.0.1\n"
+		{Code: template.TextField, B: 18, C: 16, D: 15, Line: 5}, // 1 "include:config \""
+		{Code: template.Text, B: 34, C: 6, Line: 5},              // 2 ".cfg\"\n"
 	},
 }
 
@@ -218,306 +218,306 @@ var yealinkMacCfg = template.Program{
 		"expansion_module..key..type = .line = .value = .extension = \n" +
 		"linekey..type = 0\n",
 	Ops: []template.Op{
-		{template.Text, 0, 0, 17, 0, 4},            // 0 "#!version:1.0.0.1"
-		{template.TextField, 0, 17, 36, 18, 7},     // 1 "\nstatic.auto_provision.server.url = "
-		{template.Field, 1, 0, 19, 0, 8},           // 2
-		{template.JumpFalse, 1, 7, 0, 0, 8},        // 3
-		{template.TextField, 0, 53, 41, 15, 9},     // 4 "\nstatic.auto_provision.server.username = "
-		{template.Text, 0, 94, 41, 0, 9},           // 5 "\nstatic.auto_provision.server.password = "
-		{template.Print, 1, 0, 0, 0, 10},           // 6
-		{template.Text, 0, 135, 115, 0, 11},        // 7 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
-		{template.PrintFieldInt, 0, 20, 0, 0, 14},  // 8
-		{template.Text, 0, 250, 82, 0, 14},         // 9 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
-		{template.Text, 0, 332, 37, 0, 17},         // 10 "\nstatic.auto_provision.pnp_enable = 0"
-		{template.Field, 1, 0, 12, 0, 19},          // 11
-		{template.JumpFalse, 1, 15, 0, 0, 19},      // 12
-		{template.Text, 0, 369, 23, 0, 19},         // 13 "\nstatic.firmware.url = "
-		{template.Print, 1, 0, 0, 0, 20},           // 14
-		{template.Field, 1, 0, 8, 0, 22},           // 15
-		{template.JumpFalse, 1, 19, 0, 0, 22},      // 16
-		{template.Text, 0, 392, 39, 0, 22},         // 17 "\nstatic.security.user_password = admin:"
-		{template.Print, 1, 0, 0, 0, 23},           // 18
-		{template.Text, 0, 431, 57, 0, 25},         // 19 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
-		{template.JumpField, 0, 23, 22, 0, 27},     // 20
-		{template.PrintFieldInt, 0, 22, 0, 0, 27},  // 21
-		{template.Jump, 0, 24, 0, 0, 27},           // 22
-		{template.Text, 0, 488, 1, 0, 27},          // 23 "0"
-		{template.Field, 1, 0, 6, 0, 28},           // 24
-		{template.JumpFalse, 1, 32, 0, 0, 28},      // 25
-		{template.Text, 0, 489, 12, 0, 28},         // 26 "\nlang.gui = "
-		{template.Lookup, 2, 1, 2, 0, 29},          // 27
-		{template.Print, 2, 0, 0, 0, 29},           // 28
-		{template.Text, 0, 501, 12, 0, 29},         // 29 "\nlang.wui = "
-		{template.Lookup, 2, 1, 2, 0, 30},          // 30
-		{template.Print, 2, 0, 0, 0, 30},           // 31
-		{template.Field, 1, 0, 7, 0, 32},           // 32
-		{template.Copy, 2, 1, 0, 0, 32},            // 33
-		{template.Range, 2, 42, 0, 0, 32},          // 34
-		{template.Item, 2, 4, 5, 0, 32},            // 35
-		{template.Text, 0, 513, 22, 0, 32},         // 36 "\nlocal_time.ntp_server"
-		{template.LoadInt, 6, 1, 0, 0, 33},         // 37
-		{template.Add, 7, 5, 6, 0, 33},             // 38
-		{template.PrintInt, 7, 0, 0, 0, 33},        // 39
-		{template.TextField, 4, 535, 3, 0, 33},     // 40 " = "
-		{template.Next, 2, 35, 0, 0, 32},           // 41
-		{template.JumpField, 0, 44, 7, 0, 35},      // 42
-		{template.Text, 0, 538, 36, 0, 35},         // 43 "\nlocal_time.manual_ntp_srv_prior = 1"
-		{template.Field, 1, 0, 23, 0, 38},          // 44
-		{template.JumpFalse, 1, 94, 0, 0, 38},      // 45
-		{template.Text, 0, 574, 49, 0, 38},         // 46 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
-		{template.Field, 3, 1, 2, 0, 40},           // 47
-		{template.Copy, 2, 3, 0, 0, 40},            // 48
-		{template.JumpTrue, 2, 52, 0, 0, 40},       // 49
-		{template.Field, 4, 1, 3, 0, 40},           // 50
-		{template.Copy, 2, 4, 0, 0, 40},            // 51
-		{template.JumpFalse, 2, 59, 0, 0, 40},      // 52
-		{template.PrintField, 1, 1, 0, 0, 40},      // 53
-		{template.PrintFieldInt, 1, 2, 0, 0, 40},   // 54
-		{template.JumpField, 1, 58, 3, 0, 40},      // 55
-		{template.Text, 0, 623, 1, 0, 40},          // 56 ":"
-		{template.PrintFieldInt, 1, 3, 0, 0, 40},   // 57
-		{template.Jump, 0, 60, 0, 0, 40},           // 58
-		{template.Text, 0, 488, 1, 0, 40},          // 59 "0"
-		{template.JumpField, 1, 93, 4, 0, 41},      // 60
-		{template.Field, 3, 1, 6, 0, 42},           // 61
-		{template.Field, 4, 3, 5, 0, 42},           // 62
-		{template.Copy, 2, 4, 0, 0, 42},            // 63
-		{template.JumpFalse, 2, 68, 0, 0, 42},      // 64
-		{template.Field, 5, 1, 7, 0, 42},           // 65
-		{template.Field, 6, 5, 5, 0, 42},           // 66
-		{template.Copy, 2, 6, 0, 0, 42},            // 67
-		{template.Not, 7, 2, 0, 0, 42},             // 68
-		{template.JumpFalse, 7, 72, 0, 0, 42},      // 69
-		{template.Fail, 0, 624, 67, 0, 42},         // 70 "the phone cannot express when summer time changes in this time zone"
-		{template.Print, 8, 0, 0, 0, 42},           // 71
-		{template.Text, 0, 691, 81, 0, 42},         // 72 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
-		{template.Field, 2, 1, 6, 0, 45},           // 73
-		{template.PrintFieldInt, 2, 0, 0, 0, 137},  // 74
-		{template.Text, 0, 772, 1, 0, 137},         // 75 "/"
-		{template.PrintFieldInt, 2, 1, 0, 0, 137},  // 76
-		{template.Text, 0, 772, 1, 0, 137},         // 77 "/"
-		{template.PrintFieldInt, 2, 3, 0, 0, 137},  // 78
-		{template.Text, 0, 772, 1, 0, 137},         // 79 "/"
-		{template.PrintFieldInt, 2, 4, 0, 0, 137},  // 80
-		{template.Text, 0, 773, 23, 0, 45},         // 81 "\nlocal_time.end_time = "
-		{template.Field, 2, 1, 7, 0, 46},           // 82
-		{template.PrintFieldInt, 2, 0, 0, 0, 137},  // 83
-		{template.Text, 0, 772, 1, 0, 137},         // 84 "/"
-		{template.PrintFieldInt, 2, 1, 0, 0, 137},  // 85
-		{template.Text, 0, 772, 1, 0, 137},         // 86 "/"
-		{template.PrintFieldInt, 2, 3, 0, 0, 137},  // 87
-		{template.Text, 0, 772, 1, 0, 137},         // 88 "/"
-		{template.PrintFieldInt, 2, 4, 0, 0, 137},  // 89
-		{template.Text, 0, 796, 26, 0, 46},         // 90 "\nlocal_time.offset_time = "
-		{template.PrintFieldInt, 1, 5, 0, 0, 47},   // 91
-		{template.Jump, 0, 94, 0, 0, 41},           // 92
-		{template.Text, 0, 822, 27, 0, 48},         // 93 "\nlocal_time.summer_time = 0"
-		{template.Field, 1, 0, 11, 0, 52},          // 94
-		{template.JumpField, 1, 103, 1, 0, 52},     // 95
-		{template.Text, 0, 849, 32, 0, 52},         // 96 "\nremote_phonebook.data.1.name = "
-		{template.Field, 2, 0, 11, 0, 53},          // 97
-		{template.PrintField, 2, 0, 0, 0, 53},      // 98
-		{template.Text, 0, 881, 31, 0, 53},         // 99 "\nremote_phonebook.data.1.url = "
-		{template.Field, 2, 0, 11, 0, 54},          // 100
-		{template.PrintField, 2, 1, 0, 0, 54},      // 101
-		{template.Jump, 0, 104, 0, 0, 52},          // 102
-		{template.Text, 0, 912, 75, 0, 55},         // 103 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
-		{template.JumpField, 0, 107, 10, 0, 59},    // 104
-		{template.TextField, 0, 987, 79, 10, 61},   // 105 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
-		{template.Jump, 0, 108, 0, 0, 59},          // 106
-		{template.Text, 0, 1066, 41, 0, 62},        // 107 "\nfeatures.pickup.direct_pickup_enable = 0"
-		{template.Copy, 1, 0, 0, 0, 65},            // 108
-		{template.Field, 2, 0, 24, 0, 66},          // 109
-		{template.Copy, 3, 2, 0, 0, 66},            // 110
-		{template.Range, 3, 202, 0, 0, 66},         // 111
-		{template.Item, 3, 5, 3, 0, 66},            // 112
-		{template.Field, 6, 5, 10, 0, 67},          // 113
-		{template.Copy, 7, 6, 0, 0, 67},            // 114
-		{template.TextInt, 7, 1107, 9, 0, 68},      // 115 "\naccount."
-		{template.TextInt, 7, 1116, 20, 0, 69},     // 116 ".enable = 1\naccount."
-		{template.TextField, 5, 1136, 9, 14, 69},   // 117 ".label = "
-		{template.TextInt, 7, 1107, 9, 0, 70},      // 118 "\naccount."
-		{template.TextField, 5, 1145, 16, 15, 70},  // 119 ".display_name = "
-		{template.TextInt, 7, 1107, 9, 0, 71},      // 120 "\naccount."
-		{template.TextField, 5, 1161, 13, 11, 71},  // 121 ".user_name = "
-		{template.TextInt, 7, 1107, 9, 0, 72},      // 122 "\naccount."
-		{template.TextField, 5, 1174, 13, 12, 72},  // 123 ".auth_name = "
-		{template.TextInt, 7, 1107, 9, 0, 73},      // 124 "\naccount."
-		{template.TextField, 5, 1187, 12, 13, 73},  // 125 ".password = "
-		{template.TextInt, 7, 1107, 9, 0, 74},      // 126 "\naccount."
-		{template.TextField, 5, 1199, 24, 1, 74},   // 127 ".sip_server.1.address = "
-		{template.Field, 8, 5, 2, 0, 75},           // 128
-		{template.JumpFalse, 8, 132, 0, 0, 75},     // 129
-		{template.TextInt, 7, 1107, 9, 0, 76},      // 130 "\naccount."
-		{template.TextInt, 8, 1223, 21, 0, 76},     // 131 ".sip_server.1.port = "
-		{template.TextInt, 7, 1107, 9, 0, 78},      // 132 "\naccount."
-		{template.Text, 0, 1244, 31, 0, 78},        // 133 ".sip_server.1.transport_type = "
-		{template.Field, 8, 5, 3, 0, 78},           // 134
-		{template.Lookup, 9, 8, 4, 0, 78},          // 135
-		{template.Print, 9, 0, 0, 0, 78},           // 136
-		{template.TextInt, 7, 1107, 9, 0, 79},      // 137 "\naccount."
-		{template.Text, 0, 1275, 24, 0, 79},        // 138 ".sip_server.1.expires = "
-		{template.PrintFieldInt, 5, 16, 0, 0, 79},  // 139
-		{template.TextInt, 7, 1107, 9, 0, 82},      // 140 "\naccount."
-		{template.TextInt, 7, 1299, 40, 0, 83},     // 141 ".reg_failed_retry_min_time = 30\naccount."
-		{template.Text, 0, 1339, 32, 0, 83},        // 142 ".reg_failed_retry_max_time = 600"
-		{template.JumpField, 5, 152, 4, 0, 84},     // 143
-		{template.TextInt, 7, 1107, 9, 0, 85},      // 144 "\naccount."
-		{template.TextInt, 7, 1371, 35, 0, 86},     // 145 ".outbound_proxy_enable = 1\naccount."
-		{template.TextField, 5, 1406, 28, 4, 86},   // 146 ".outbound_proxy.1.address = "
-		{template.Field, 8, 5, 5, 0, 87},           // 147
-		{template.JumpFalse, 8, 151, 0, 0, 87},     // 148
-		{template.TextInt, 7, 1107, 9, 0, 88},      // 149 "\naccount."
-		{template.TextInt, 8, 1434, 25, 0, 88},     // 150 ".outbound_proxy.1.port = "
-		{template.Jump, 0, 154, 0, 0, 84},          // 151
-		{template.TextInt, 7, 1107, 9, 0, 91},      // 152 "\naccount."
-		{template.Text, 0, 1459, 26, 0, 91},        // 153 ".outbound_proxy_enable = 0"
-		{template.TextInt, 7, 1107, 9, 0, 93},      // 154 "\naccount."
-		{template.Text, 0, 1485, 19, 0, 93},        // 155 ".srtp_encryption = "
-		{template.Field, 8, 5, 7, 0, 93},           // 156
-		{template.Lookup, 9, 8, 3, 0, 93},          // 157
-		{template.Print, 9, 0, 0, 0, 93},           // 158
-		{template.Field, 8, 1, 29, 0, 94},          // 159
-		{template.LoadText, 9, 1504, 3, 0, 94},     // 160 "blf"
-		{template.Has, 10, 8, 9, 0, 94},            // 161
-		{template.JumpFalse, 10, 166, 0, 0, 94},    // 162
-		{template.TextInt, 7, 1107, 9, 0, 95},      // 163 "\naccount."
-		{template.Text, 0, 1507, 24, 0, 95},        // 164 ".blf.subscribe_period = "
-		{template.PrintFieldInt, 1, 21, 0, 0, 95},  // 165
-		{template.TextInt, 7, 1107, 9, 0, 97},      // 166 "\naccount."
-		{template.Text, 0, 1531, 17, 0, 97},        // 167 ".subscribe_mwi = "
-		{template.JumpField, 5, 171, 9, 0, 97},     // 168
-		{template.Text, 0, 1548, 1, 0, 97},         // 169 "1"
-		{template.Jump, 0, 172, 0, 0, 97},          // 170
-		{template.Text, 0, 488, 1, 0, 97},          // 171 "0"
-		{template.TextInt, 7, 1549, 19, 0, 98},     // 172 "\nvoice_mail.number."
-		{template.Text, 0, 535, 3, 0, 98},          // 173 " = "
-		{template.JumpField, 5, 177, 8, 0, 98},     // 174
-		{template.PrintField, 5, 8, 0, 0, 98},      // 175
-		{template.Jump, 0, 178, 0, 0, 98},          // 176
-		{template.Text, 0, 1568, 6, 0, 98},         // 177 "%NULL%"
-		{template.Field, 8, 1, 27, 0, 99},          // 178
-		{template.Copy, 9, 8, 0, 0, 99},            // 179
-		{template.Range, 9, 201, 0, 0, 99},         // 180
-		{template.Item, 9, 11, 9, 0, 99},           // 181
-		{template.TextInt, 7, 1107, 9, 0, 100},     // 182 "\naccount."
-		{template.Text, 0, 1574, 7, 0, 100},        // 183 ".codec."
-		{template.Field, 12, 11, 0, 0, 100},        // 184
-		{template.Lookup, 13, 12, 0, 0, 100},       // 185
-		{template.Print, 13, 0, 0, 0, 100},         // 186
-		{template.Text, 0, 1581, 10, 0, 100},       // 187 ".enable = "
-		{template.JumpField, 11, 191, 1, 0, 100},   // 188
-		{template.Text, 0, 1548, 1, 0, 100},        // 189 "1"
-		{template.Jump, 0, 192, 0, 0, 100},         // 190
-		{template.Text, 0, 488, 1, 0, 100},         // 191 "0"
-		{template.JumpField, 11, 200, 1, 0, 101},   // 192
-		{template.TextInt, 7, 1107, 9, 0, 102},     // 193 "\naccount."
-		{template.Text, 0, 1574, 7, 0, 102},        // 194 ".codec."
-		{template.Field, 12, 11, 0, 0, 102},        // 195
-		{template.Lookup, 13, 12, 0, 0, 102},       // 196
-		{template.Print, 13, 0, 0, 0, 102},         // 197
-		{template.Text, 0, 1591, 12, 0, 102},       // 198 ".priority = "
-		{template.PrintFieldInt, 11, 2, 0, 0, 102}, // 199
-		{template.Next, 9, 181, 0, 0, 99},          // 200
-		{template.Next, 3, 112, 0, 0, 66},          // 201
-		{template.Field, 2, 0, 25, 0, 106},         // 202
-		{template.Copy, 3, 2, 0, 0, 106},           // 203
-		{template.Range, 3, 210, 0, 0, 106},        // 204
-		{template.Item, 3, 5, 3, 0, 106},           // 205
-		{template.Text, 0, 1107, 9, 0, 106},        // 206 "\naccount."
-		{template.PrintFieldInt, 5, 1, 0, 0, 107},  // 207
-		{template.Text, 0, 1603, 11, 0, 107},       // 208 ".enable = 0"
-		{template.Next, 3, 205, 0, 0, 106},         // 209
-		{template.Field, 2, 0, 4, 0, 109},          // 210
-		{template.Copy, 3, 2, 0, 0, 109},           // 211
-		{template.Range, 3, 278, 0, 0, 109},        // 212
-		{template.Item, 3, 5, 3, 0, 109},           // 213
-		{template.Field, 6, 5, 1, 0, 110},          // 214
-		{template.Copy, 7, 6, 0, 0, 110},           // 215
-		{template.JumpField, 5, 251, 0, 0, 111},    // 216
-		{template.Field, 8, 5, 0, 0, 112},          // 217
-		{template.Copy, 9, 8, 0, 0, 112},           // 218
-		{template.TextInt, 9, 1614, 18, 0, 113},    // 219 "\nexpansion_module."
-		{template.TextInt, 7, 1632, 5, 0, 113},     // 220 ".key."
-		{template.Text, 0, 1637, 8, 0, 113},        // 221 ".type = "
-		{template.Field, 10, 5, 2, 0, 113},         // 222
-		{template.Lookup, 11, 10, 1, 0, 113},       // 223
-		{template.Print, 11, 0, 0, 0, 113},         // 224
-		{template.TextInt, 9, 1614, 18, 0, 114},    // 225 "\nexpansion_module."
-		{template.TextInt, 7, 1632, 5, 0, 114},     // 226 ".key."
-		{template.Text, 0, 1645, 8, 0, 114},        // 227 ".line = "
-		{template.PrintFieldInt, 5, 3, 0, 0, 114},  // 228
-		{template.TextInt, 9, 1614, 18, 0, 115},    // 229 "\nexpansion_module."
-		{template.TextInt, 7, 1632, 5, 0, 115},     // 230 ".key."
-		{template.Text, 0, 1653, 9, 0, 115},        // 231 ".value = "
-		{template.JumpField, 5, 235, 4, 0, 115},    // 232
-		{template.PrintField, 5, 4, 0, 0, 115},     // 233
-		{template.Jump, 0, 236, 0, 0, 115},         // 234
-		{template.Text, 0, 1568, 6, 0, 115},        // 235 "%NULL%"
-		{template.TextInt, 9, 1614, 18, 0, 116},    // 236 "\nexpansion_module."
-		{template.TextInt, 7, 1632, 5, 0, 116},     // 237 ".key."
-		{template.Text, 0, 1136, 9, 0, 116},        // 238 ".label = "
-		{template.JumpField, 5, 242, 5, 0, 116},    // 239
-		{template.PrintField, 5, 5, 0, 0, 116},     // 240
-		{template.Jump, 0, 243, 0, 0, 116},         // 241
-		{template.Text, 0, 1568, 6, 0, 116},        // 242 "%NULL%"
-		{template.TextInt, 9, 1614, 18, 0, 117},    // 243 "\nexpansion_module."
-		{template.TextInt, 7, 1632, 5, 0, 117},     // 244 ".key."
-		{template.Text, 0, 1662, 13, 0, 117},       // 245 ".extension = "
-		{template.JumpField, 5, 249, 6, 0, 117},    // 246
-		{template.PrintField, 5, 6, 0, 0, 117},     // 247
-		{template.Jump, 0, 250, 0, 0, 117},         // 248
-		{template.Text, 0, 1568, 6, 0, 117},        // 249 "%NULL%"
-		{template.Jump, 0, 277, 0, 0, 111},         // 250
-		{template.TextInt, 7, 1675, 9, 0, 119},     // 251 "\nlinekey."
-		{template.Text, 0, 1637, 8, 0, 119},        // 252 ".type = "
-		{template.Field, 8, 5, 2, 0, 119},          // 253
-		{template.Lookup, 9, 8, 1, 0, 119},         // 254
-		{template.Print, 9, 0, 0, 0, 119},          // 255
-		{template.TextInt, 7, 1675, 9, 0, 120},     // 256 "\nlinekey."
-		{template.Text, 0, 1645, 8, 0, 120},        // 257 ".line = "
-		{template.PrintFieldInt, 5, 3, 0, 0, 120},  // 258
-		{template.TextInt, 7, 1675, 9, 0, 121},     // 259 "\nlinekey."
-		{template.Text, 0, 1653, 9, 0, 121},        // 260 ".value = "
-		{template.JumpField, 5, 264, 4, 0, 121},    // 261
-		{template.PrintField, 5, 4, 0, 0, 121},     // 262
-		{template.Jump, 0, 265, 0, 0, 121},         // 263
-		{template.Text, 0, 1568, 6, 0, 121},        // 264 "%NULL%"
-		{template.TextInt, 7, 1675, 9, 0, 122},     // 265 "\nlinekey."
-		{template.Text, 0, 1136, 9, 0, 122},        // 266 ".label = "
-		{template.JumpField, 5, 270, 5, 0, 122},    // 267
-		{template.PrintField, 5, 5, 0, 0, 122},     // 268
-		{template.Jump, 0, 271, 0, 0, 122},         // 269
-		{template.Text, 0, 1568, 6, 0, 122},        // 270 "%NULL%"
-		{template.TextInt, 7, 1675, 9, 0, 123},     // 271 "\nlinekey."
-		{template.Text, 0, 1662, 13, 0, 123},       // 272 ".extension = "
-		{template.JumpField, 5, 276, 6, 0, 123},    // 273
-		{template.PrintField, 5, 6, 0, 0, 123},     // 274
-		{template.Jump, 0, 277, 0, 0, 123},         // 275
-		{template.Text, 0, 1568, 6, 0, 123},        // 276 "%NULL%"
-		{template.Next, 3, 213, 0, 0, 109},         // 277
-		{template.Field, 2, 0, 26, 0, 126},         // 278
-		{template.Copy, 3, 2, 0, 0, 126},           // 279
-		{template.Range, 3, 293, 0, 0, 126},        // 280
-		{template.Item, 3, 5, 3, 0, 126},           // 281
-		{template.JumpField, 5, 289, 0, 0, 127},    // 282
-		{template.Text, 0, 1614, 18, 0, 127},       // 283 "\nexpansion_module."
-		{template.PrintFieldInt, 5, 0, 0, 0, 128},  // 284
-		{template.Text, 0, 1632, 5, 0, 128},        // 285 ".key."
-		{template.PrintFieldInt, 5, 1, 0, 0, 128},  // 286
-		{template.Text, 0, 1684, 9, 0, 128},        // 287 ".type = 0"
-		{template.Jump, 0, 292, 0, 0, 127},         // 288
-		{template.Text, 0, 1675, 9, 0, 129},        // 289 "\nlinekey."
-		{template.PrintFieldInt, 5, 1, 0, 0, 130},  // 290
-		{template.Text, 0, 1684, 9, 0, 130},        // 291 ".type = 0"
-		{template.Next, 3, 281, 0, 0, 126},         // 292
-		{template.Field, 2, 0, 28, 0, 133},         // 293
-		{template.Copy, 3, 2, 0, 0, 133},           // 294
-		{template.Range, 3, 300, 0, 0, 133},        // 295
-		{template.Item, 3, 5, 3, 0, 133},           // 296
-		{template.TextField, 5, 1693, 1, 0, 134},   // 297 "\n"
-		{template.TextField, 5, 535, 3, 1, 134},    // 298 " = "
-		{template.Next, 3, 296, 0, 0, 133},         // 299
-		{template.Text, 0, 1693, 1, 0, 135},        // 300 "\n"
+		{Code: template.Text, C: 17, Line: 4},                             // 0 "#!version:1.0.0.1"
+		{Code: template.TextField, B: 17, C: 36, D: 18, Line: 7},          // 1 "\nstatic.auto_provision.server.url = "
+		{Code: template.Field, A: 1, C: 19, Line: 8},                      // 2
+		{Code: template.JumpFalse, A: 1, B: 7, Line: 8},                   // 3
+		{Code: template.TextField, B: 53, C: 41, D: 15, Line: 9},          // 4 "\nstatic.auto_provision.server.username = "
+		{Code: template.Text, B: 94, C: 41, Line: 9},                      // 5 "\nstatic.auto_provision.server.password = "
+		{Code: template.Print, A: 1, Line: 10},                            // 6
+		{Code: template.Text, B: 135, C: 115, Line: 11},                   // 7 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
+		{Code: template.PrintFieldInt, B: 20, Line: 14},                   // 8
+		{Code: template.Text, B: 250, C: 82, Line: 14},                    // 9 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
+		{Code: template.Text, B: 332, C: 37, Line: 17},                    // 10 "\nstatic.auto_provision.pnp_enable = 0"
+		{Code: template.Field, A: 1, C: 12, Line: 19},                     // 11
+		{Code: template.JumpFalse, A: 1, B: 15, Line: 19},                 // 12
+		{Code: template.Text, B: 369, C: 23, Line: 19},                    // 13 "\nstatic.firmware.url = "
+		{Code: template.Print, A: 1, Line: 20},                            // 14
+		{Code: template.Field, A: 1, C: 8, Line: 22},                      // 15
+		{Code: template.JumpFalse, A: 1, B: 19, Line: 22},                 // 16
+		{Code: template.Text, B: 392, C: 39, Line: 22},                    // 17 "\nstatic.security.user_password = admin:"
+		{Code: template.Print, A: 1, Line: 23},                            // 18
+		{Code: template.Text, B: 431, C: 57, Line: 25},                    // 19 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
+		{Code: template.JumpField, B: 23, C: 22, Line: 27},                // 20
+		{Code: template.PrintFieldInt, B: 22, Line: 27},                   // 21
+		{Code: template.Jump, B: 24, Line: 27},                            // 22
+		{Code: template.Text, B: 488, C: 1, Line: 27},                     // 23 "0"
+		{Code: template.Field, A: 1, C: 6, Line: 28},                      // 24
+		{Code: template.JumpFalse, A: 1, B: 32, Line: 28},                 // 25
+		{Code: template.Text, B: 489, C: 12, Line: 28},                    // 26 "\nlang.gui = "
+		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 29},               // 27
+		{Code: template.Print, A: 2, Line: 29},                            // 28
+		{Code: template.Text, B: 501, C: 12, Line: 29},                    // 29 "\nlang.wui = "
+		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 30},               // 30
+		{Code: template.Print, A: 2, Line: 30},                            // 31
+		{Code: template.Field, A: 1, C: 7, Line: 32},                      // 32
+		{Code: template.Copy, A: 2, B: 1, Line: 32},                       // 33
+		{Code: template.Range, A: 2, B: 42, Line: 32},                     // 34
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 32},                 // 35
+		{Code: template.Text, B: 513, C: 22, Line: 32},                    // 36 "\nlocal_time.ntp_server"
+		{Code: template.LoadInt, A: 6, B: 1, Line: 33},                    // 37
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 33},                  // 38
+		{Code: template.PrintInt, A: 7, Line: 33},                         // 39
+		{Code: template.TextField, A: 4, B: 535, C: 3, Line: 33},          // 40 " = "
+		{Code: template.Next, A: 2, B: 35, Line: 32},                      // 41
+		{Code: template.JumpField, B: 44, C: 7, Line: 35},                 // 42
+		{Code: template.Text, B: 538, C: 36, Line: 35},                    // 43 "\nlocal_time.manual_ntp_srv_prior = 1"
+		{Code: template.Field, A: 1, C: 23, Line: 38},                     // 44
+		{Code: template.JumpFalse, A: 1, B: 94, Line: 38},                 // 45
+		{Code: template.Text, B: 574, C: 49, Line: 38},                    // 46 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 40},                // 47
+		{Code: template.Copy, A: 2, B: 3, Line: 40},                       // 48
+		{Code: template.JumpTrue, A: 2, B: 52, Line: 40},                  // 49
+		{Code: template.Field, A: 4, B: 1, C: 3, Line: 40},                // 50
+		{Code: template.Copy, A: 2, B: 4, Line: 40},                       // 51
+		{Code: template.JumpFalse, A: 2, B: 59, Line: 40},                 // 52
+		{Code: template.PrintField, A: 1, B: 1, Line: 40},                 // 53
+		{Code: template.PrintFieldInt, A: 1, B: 2, Line: 40},              // 54
+		{Code: template.JumpField, A: 1, B: 58, C: 3, Line: 40},           // 55
+		{Code: template.Text, B: 623, C: 1, Line: 40},                     // 56 ":"
+		{Code: template.PrintFieldInt, A: 1, B: 3, Line: 40},              // 57
+		{Code: template.Jump, B: 60, Line: 40},                            // 58
+		{Code: template.Text, B: 488, C: 1, Line: 40},                     // 59 "0"
+		{Code: template.JumpField, A: 1, B: 93, C: 4, Line: 41},           // 60
+		{Code: template.Field, A: 3, B: 1, C: 6, Line: 42},                // 61
+		{Code: template.Field, A: 4, B: 3, C: 5, Line: 42},                // 62
+		{Code: template.Copy, A: 2, B: 4, Line: 42},                       // 63
+		{Code: template.JumpFalse, A: 2, B: 68, Line: 42},                 // 64
+		{Code: template.Field, A: 5, B: 1, C: 7, Line: 42},                // 65
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 42},                // 66
+		{Code: template.Copy, A: 2, B: 6, Line: 42},                       // 67
+		{Code: template.Not, A: 7, B: 2, Line: 42},                        // 68
+		{Code: template.JumpFalse, A: 7, B: 72, Line: 42},                 // 69
+		{Code: template.Fail, B: 624, C: 67, Line: 42},                    // 70 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 8, Line: 42},                            // 71
+		{Code: template.Text, B: 691, C: 81, Line: 42},                    // 72 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 45},                // 73
+		{Code: template.PrintFieldInt, A: 2, Line: 137},                   // 74
+		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 75 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 137},             // 76
+		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 77 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 137},             // 78
+		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 79 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 137},             // 80
+		{Code: template.Text, B: 773, C: 23, Line: 45},                    // 81 "\nlocal_time.end_time = "
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 46},                // 82
+		{Code: template.PrintFieldInt, A: 2, Line: 137},                   // 83
+		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 84 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 137},             // 85
+		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 86 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 137},             // 87
+		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 88 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 137},             // 89
+		{Code: template.Text, B: 796, C: 26, Line: 46},                    // 90 "\nlocal_time.offset_time = "
+		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 47},              // 91
+		{Code: template.Jump, B: 94, Line: 41},                            // 92
+		{Code: template.Text, B: 822, C: 27, Line: 48},                    // 93 "\nlocal_time.summer_time = 0"
+		{Code: template.Field, A: 1, C: 11, Line: 52},                     // 94
+		{Code: template.JumpField, A: 1, B: 103, C: 1, Line: 52},          // 95
+		{Code: template.Text, B: 849, C: 32, Line: 52},                    // 96 "\nremote_phonebook.data.1.name = "
+		{Code: template.Field, A: 2, C: 11, Line: 53},                     // 97
+		{Code: template.PrintField, A: 2, Line: 53},                       // 98
+		{Code: template.Text, B: 881, C: 31, Line: 53},                    // 99 "\nremote_phonebook.data.1.url = "
+		{Code: template.Field, A: 2, C: 11, Line: 54},                     // 100
+		{Code: template.PrintField, A: 2, B: 1, Line: 54},                 // 101
+		{Code: template.Jump, B: 104, Line: 52},                           // 102
+		{Code: template.Text, B: 912, C: 75, Line: 55},                    // 103 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
+		{Code: template.JumpField, B: 107, C: 10, Line: 59},               // 104
+		{Code: template.TextField, B: 987, C: 79, D: 10, Line: 61},        // 105 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
+		{Code: template.Jump, B: 108, Line: 59},                           // 106
+		{Code: template.Text, B: 1066, C: 41, Line: 62},                   // 107 "\nfeatures.pickup.direct_pickup_enable = 0"
+		{Code: template.Copy, A: 1, Line: 65},                             // 108
+		{Code: template.Field, A: 2, C: 24, Line: 66},                     // 109
+		{Code: template.Copy, A: 3, B: 2, Line: 66},                       // 110
+		{Code: template.Range, A: 3, B: 202, Line: 66},                    // 111
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 66},                 // 112
+		{Code: template.Field, A: 6, B: 5, C: 10, Line: 67},               // 113
+		{Code: template.Copy, A: 7, B: 6, Line: 67},                       // 114
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 68},           // 115 "\naccount."
+		{Code: template.TextInt, A: 7, B: 1116, C: 20, Line: 69},          // 116 ".enable = 1\naccount."
+		{Code: template.TextField, A: 5, B: 1136, C: 9, D: 14, Line: 69},  // 117 ".label = "
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 70},           // 118 "\naccount."
+		{Code: template.TextField, A: 5, B: 1145, C: 16, D: 15, Line: 70}, // 119 ".display_name = "
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 71},           // 120 "\naccount."
+		{Code: template.TextField, A: 5, B: 1161, C: 13, D: 11, Line: 71}, // 121 ".user_name = "
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 72},           // 122 "\naccount."
+		{Code: template.TextField, A: 5, B: 1174, C: 13, D: 12, Line: 72}, // 123 ".auth_name = "
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 73},           // 124 "\naccount."
+		{Code: template.TextField, A: 5, B: 1187, C: 12, D: 13, Line: 73}, // 125 ".password = "
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 74},           // 126 "\naccount."
+		{Code: template.TextField, A: 5, B: 1199, C: 24, D: 1, Line: 74},  // 127 ".sip_server.1.address = "
+		{Code: template.Field, A: 8, B: 5, C: 2, Line: 75},                // 128
+		{Code: template.JumpFalse, A: 8, B: 132, Line: 75},                // 129
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 76},           // 130 "\naccount."
+		{Code: template.TextInt, A: 8, B: 1223, C: 21, Line: 76},          // 131 ".sip_server.1.port = "
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 78},           // 132 "\naccount."
+		{Code: template.Text, B: 1244, C: 31, Line: 78},                   // 133 ".sip_server.1.transport_type = "
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 78},                // 134
+		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 78},               // 135
+		{Code: template.Print, A: 9, Line: 78},                            // 136
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 79},           // 137 "\naccount."
+		{Code: template.Text, B: 1275, C: 24, Line: 79},                   // 138 ".sip_server.1.expires = "
+		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 79},             // 139
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 82},           // 140 "\naccount."
+		{Code: template.TextInt, A: 7, B: 1299, C: 40, Line: 83},          // 141 ".reg_failed_retry_min_time = 30\naccount."
+		{Code: template.Text, B: 1339, C: 32, Line: 83},                   // 142 ".reg_failed_retry_max_time = 600"
+		{Code: template.JumpField, A: 5, B: 152, C: 4, Line: 84},          // 143
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 85},           // 144 "\naccount."
+		{Code: template.TextInt, A: 7, B: 1371, C: 35, Line: 86},          // 145 ".outbound_proxy_enable = 1\naccount."
+		{Code: template.TextField, A: 5, B: 1406, C: 28, D: 4, Line: 86},  // 146 ".outbound_proxy.1.address = "
+		{Code: template.Field, A: 8, B: 5, C: 5, Line: 87},                // 147
+		{Code: template.JumpFalse, A: 8, B: 151, Line: 87},                // 148
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 88},           // 149 "\naccount."
+		{Code: template.TextInt, A: 8, B: 1434, C: 25, Line: 88},          // 150 ".outbound_proxy.1.port = "
+		{Code: template.Jump, B: 154, Line: 84},                           // 151
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 91},           // 152 "\naccount."
+		{Code: template.Text, B: 1459, C: 26, Line: 91},                   // 153 ".outbound_proxy_enable = 0"
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 93},           // 154 "\naccount."
+		{Code: template.Text, B: 1485, C: 19, Line: 93},                   // 155 ".srtp_encryption = "
+		{Code: template.Field, A: 8, B: 5, C: 7, Line: 93},                // 156
+		{Code: template.Lookup, A: 9, B: 8, C: 3, Line: 93},               // 157
+		{Code: template.Print, A: 9, Line: 93},                            // 158
+		{Code: template.Field, A: 8, B: 1, C: 29, Line: 94},               // 159
+		{Code: template.LoadText, A: 9, B: 1504, C: 3, Line: 94},          // 160 "blf"
+		{Code: template.Has, A: 10, B: 8, C: 9, Line: 94},                 // 161
+		{Code: template.JumpFalse, A: 10, B: 166, Line: 94},               // 162
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 95},           // 163 "\naccount."
+		{Code: template.Text, B: 1507, C: 24, Line: 95},                   // 164 ".blf.subscribe_period = "
+		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 95},             // 165
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 97},           // 166 "\naccount."
+		{Code: template.Text, B: 1531, C: 17, Line: 97},                   // 167 ".subscribe_mwi = "
+		{Code: template.JumpField, A: 5, B: 171, C: 9, Line: 97},          // 168
+		{Code: template.Text, B: 1548, C: 1, Line: 97},                    // 169 "1"
+		{Code: template.Jump, B: 172, Line: 97},                           // 170
+		{Code: template.Text, B: 488, C: 1, Line: 97},                     // 171 "0"
+		{Code: template.TextInt, A: 7, B: 1549, C: 19, Line: 98},          // 172 "\nvoice_mail.number."
+		{Code: template.Text, B: 535, C: 3, Line: 98},                     // 173 " = "
+		{Code: template.JumpField, A: 5, B: 177, C: 8, Line: 98},          // 174
+		{Code: template.PrintField, A: 5, B: 8, Line: 98},                 // 175
+		{Code: template.Jump, B: 178, Line: 98},                           // 176
+		{Code: template.Text, B: 1568, C: 6, Line: 98},                    // 177 "%NULL%"
+		{Code: template.Field, A: 8, B: 1, C: 27, Line: 99},               // 178
+		{Code: template.Copy, A: 9, B: 8, Line: 99},                       // 179
+		{Code: template.Range, A: 9, B: 201, Line: 99},                    // 180
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 99},                // 181
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 100},          // 182 "\naccount."
+		{Code: template.Text, B: 1574, C: 7, Line: 100},                   // 183 ".codec."
+		{Code: template.Field, A: 12, B: 11, Line: 100},                   // 184
+		{Code: template.Lookup, A: 13, B: 12, Line: 100},                  // 185
+		{Code: template.Print, A: 13, Line: 100},                          // 186
+		{Code: template.Text, B: 1581, C: 10, Line: 100},                  // 187 ".enable = "
+		{Code: template.JumpField, A: 11, B: 191, C: 1, Line: 100},        // 188
+		{Code: template.Text, B: 1548, C: 1, Line: 100},                   // 189 "1"
+		{Code: template.Jump, B: 192, Line: 100},                          // 190
+		{Code: template.Text, B: 488, C: 1, Line: 100},                    // 191 "0"
+		{Code: template.JumpField, A: 11, B: 200, C: 1, Line: 101},        // 192
+		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 102},          // 193 "\naccount."
+		{Code: template.Text, B: 1574, C: 7, Line: 102},                   // 194 ".codec."
+		{Code: template.Field, A: 12, B: 11, Line: 102},                   // 195
+		{Code: template.Lookup, A: 13, B: 12, Line: 102},                  // 196
+		{Code: template.Print, A: 13, Line: 102},                          // 197
+		{Code: template.Text, B: 1591, C: 12, Line: 102},                  // 198 ".priority = "
+		{Code: template.PrintFieldInt, A: 11, B: 2, Line: 102},            // 199
+		{Code: template.Next, A: 9, B: 181, Line: 99},                     // 200
+		{Code: template.Next, A: 3, B: 112, Line: 66},                     // 201
+		{Code: template.Field, A: 2, C: 25, Line: 106},                    // 202
+		{Code: template.Copy, A: 3, B: 2, Line: 106},                      // 203
+		{Code: template.Range, A: 3, B: 210, Line: 106},                   // 204
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 106},                // 205
+		{Code: template.Text, B: 1107, C: 9, Line: 106},                   // 206 "\naccount."
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 107},             // 207
+		{Code: template.Text, B: 1603, C: 11, Line: 107},                  // 208 ".enable = 0"
+		{Code: template.Next, A: 3, B: 205, Line: 106},                    // 209
+		{Code: template.Field, A: 2, C: 4, Line: 109},                     // 210
+		{Code: template.Copy, A: 3, B: 2, Line: 109},                      // 211
+		{Code: template.Range, A: 3, B: 278, Line: 109},                   // 212
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 109},                // 213
+		{Code: template.Field, A: 6, B: 5, C: 1, Line: 110},               // 214
+		{Code: template.Copy, A: 7, B: 6, Line: 110},                      // 215
+		{Code: template.JumpField, A: 5, B: 251, Line: 111},               // 216
+		{Code: template.Field, A: 8, B: 5, Line: 112},                     // 217
+		{Code: template.Copy, A: 9, B: 8, Line: 112},                      // 218
+		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 113},         // 219 "\nexpansion_module."
+		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 113},          // 220 ".key."
+		{Code: template.Text, B: 1637, C: 8, Line: 113},                   // 221 ".type = "
+		{Code: template.Field, A: 10, B: 5, C: 2, Line: 113},              // 222
+		{Code: template.Lookup, A: 11, B: 10, C: 1, Line: 113},            // 223
+		{Code: template.Print, A: 11, Line: 113},                          // 224
+		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 114},         // 225 "\nexpansion_module."
+		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 114},          // 226 ".key."
+		{Code: template.Text, B: 1645, C: 8, Line: 114},                   // 227 ".line = "
+		{Code: template.PrintFieldInt, A: 5, B: 3, Line: 114},             // 228
+		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 115},         // 229 "\nexpansion_module."
+		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 115},          // 230 ".key."
+		{Code: template.Text, B: 1653, C: 9, Line: 115},                   // 231 ".value = "
+		{Code: template.JumpField, A: 5, B: 235, C: 4, Line: 115},         // 232
+		{Code: template.PrintField, A: 5, B: 4, Line: 115},                // 233
+		{Code: template.Jump, B: 236, Line: 115},                          // 234
+		{Code: template.Text, B: 1568, C: 6, Line: 115},                   // 235 "%NULL%"
+		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 116},         // 236 "\nexpansion_module."
+		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 116},          // 237 ".key."
+		{Code: template.Text, B: 1136, C: 9, Line: 116},                   // 238 ".label = "
+		{Code: template.JumpField, A: 5, B: 242, C: 5, Line: 116},         // 239
+		{Code: template.PrintField, A: 5, B: 5, Line: 116},                // 240
+		{Code: template.Jump, B: 243, Line: 116},                          // 241
+		{Code: template.Text, B: 1568, C: 6, Line: 116},                   // 242 "%NULL%"
+		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 117},         // 243 "\nexpansion_module."
+		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 117},          // 244 ".key."
+		{Code: template.Text, B: 1662, C: 13, Line: 117},                  // 245 ".extension = "
+		{Code: template.JumpField, A: 5, B: 249, C: 6, Line: 117},         // 246
+		{Code: template.PrintField, A: 5, B: 6, Line: 117},                // 247
+		{Code: template.Jump, B: 250, Line: 117},                          // 248
+		{Code: template.Text, B: 1568, C: 6, Line: 117},                   // 249 "%NULL%"
+		{Code: template.Jump, B: 277, Line: 111},                          // 250
+		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 119},          // 251 "\nlinekey."
+		{Code: template.Text, B: 1637, C: 8, Line: 119},                   // 252 ".type = "
+		{Code: template.Field, A: 8, B: 5, C: 2, Line: 119},               // 253
+		{Code: template.Lookup, A: 9, B: 8, C: 1, Line: 119},              // 254
+		{Code: template.Print, A: 9, Line: 119},                           // 255
+		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 120},          // 256 "\nlinekey."
+		{Code: template.Text, B: 1645, C: 8, Line: 120},                   // 257 ".line = "
+		{Code: template.PrintFieldInt, A: 5, B: 3, Line: 120},             // 258
+		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 121},          // 259 "\nlinekey."
+		{Code: template.Text, B: 1653, C: 9, Line: 121},                   // 260 ".value = "
+		{Code: template.JumpField, A: 5, B: 264, C: 4, Line: 121},         // 261
+		{Code: template.PrintField, A: 5, B: 4, Line: 121},                // 262
+		{Code: template.Jump, B: 265, Line: 121},                          // 263
+		{Code: template.Text, B: 1568, C: 6, Line: 121},                   // 264 "%NULL%"
+		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 122},          // 265 "\nlinekey."
+		{Code: template.Text, B: 1136, C: 9, Line: 122},                   // 266 ".label = "
+		{Code: template.JumpField, A: 5, B: 270, C: 5, Line: 122},         // 267
+		{Code: template.PrintField, A: 5, B: 5, Line: 122},                // 268
+		{Code: template.Jump, B: 271, Line: 122},                          // 269
+		{Code: template.Text, B: 1568, C: 6, Line: 122},                   // 270 "%NULL%"
+		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 123},          // 271 "\nlinekey."
+		{Code: template.Text, B: 1662, C: 13, Line: 123},                  // 272 ".extension = "
+		{Code: template.JumpField, A: 5, B: 276, C: 6, Line: 123},         // 273
+		{Code: template.PrintField, A: 5, B: 6, Line: 123},                // 274
+		{Code: template.Jump, B: 277, Line: 123},                          // 275
+		{Code: template.Text, B: 1568, C: 6, Line: 123},                   // 276 "%NULL%"
+		{Code: template.Next, A: 3, B: 213, Line: 109},                    // 277
+		{Code: template.Field, A: 2, C: 26, Line: 126},                    // 278
+		{Code: template.Copy, A: 3, B: 2, Line: 126},                      // 279
+		{Code: template.Range, A: 3, B: 293, Line: 126},                   // 280
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 126},                // 281
+		{Code: template.JumpField, A: 5, B: 289, Line: 127},               // 282
+		{Code: template.Text, B: 1614, C: 18, Line: 127},                  // 283 "\nexpansion_module."
+		{Code: template.PrintFieldInt, A: 5, Line: 128},                   // 284
+		{Code: template.Text, B: 1632, C: 5, Line: 128},                   // 285 ".key."
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 128},             // 286
+		{Code: template.Text, B: 1684, C: 9, Line: 128},                   // 287 ".type = 0"
+		{Code: template.Jump, B: 292, Line: 127},                          // 288
+		{Code: template.Text, B: 1675, C: 9, Line: 129},                   // 289 "\nlinekey."
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 130},             // 290
+		{Code: template.Text, B: 1684, C: 9, Line: 130},                   // 291 ".type = 0"
+		{Code: template.Next, A: 3, B: 281, Line: 126},                    // 292
+		{Code: template.Field, A: 2, C: 28, Line: 133},                    // 293
+		{Code: template.Copy, A: 3, B: 2, Line: 133},                      // 294
+		{Code: template.Range, A: 3, B: 300, Line: 133},                   // 295
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 133},                // 296
+		{Code: template.TextField, A: 5, B: 1693, C: 1, Line: 134},        // 297 "\n"
+		{Code: template.TextField, A: 5, B: 535, C: 3, D: 1, Line: 134},   // 298 " = "
+		{Code: template.Next, A: 3, B: 296, Line: 133},                    // 299
+		{Code: template.Text, B: 1693, C: 1, Line: 135},                   // 300 "\n"
 	},
 }

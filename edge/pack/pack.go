@@ -116,7 +116,7 @@ func (f *File) Match(name string) (mac string, ok bool) {
 // Whether a phone tells the letter case of names apart is not known of any, so
 // what is denied is denied in every spelling.
 func (p *Pack) Allows(name string) bool {
-	if !matches(p.Allow, name) {
+	if !matches(p.Allow, name, 1) {
 		return false
 	}
 	var lower [64]byte
@@ -128,13 +128,15 @@ func (p *Pack) Allows(name string) bool {
 			lower[i] += 'a' - 'A'
 		}
 	}
-	return !matches(p.Deny, string(lower[:len(name)]))
+	return !matches(p.Deny, string(lower[:len(name)]), 0)
 }
 
-func matches(patterns []string, name string) bool {
+// matches says whether name is one of the patterns. The "*" of a pattern stands for
+// as many characters as more, at least.
+func matches(patterns []string, name string, more int) bool {
 	for _, p := range patterns {
 		if n := len(p) - 1; n >= 0 && p[n] == '*' {
-			if len(name) > n && name[:n] == p[:n] {
+			if len(name) >= n+more && name[:n] == p[:n] {
 				return true
 			}
 		} else if p == name {

@@ -8,6 +8,7 @@
 package serve
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -35,7 +36,11 @@ type Site struct {
 	// Proxies are the peers whose X-Forwarded-Proto and X-Forwarded-For are
 	// believed.
 	Proxies []netip.Prefix
-	Log     *slog.Logger
+	// ClientCAs issue the phones' certificates; nil asks for none. CertHeaders are
+	// how a trusted front says what it saw of them.
+	ClientCAs   *x509.CertPool
+	CertHeaders CertificateHeaders
+	Log         *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Now is the clock; nil means time.Now.
@@ -110,6 +115,7 @@ func (p *phones) fill(request *wire.Request, r *http.Request, now time.Time, tru
 	fact("authorization", strings.Join(r.Header.Values("Authorization"), ", "))
 	agent := r.UserAgent()
 	fact("user-agent", agent[:min(len(agent), maxAgent)])
+	p.certificateFacts(r, now, trusted, fact)
 	fact("plain-http", p.plainHTTP)
 	fact("open", p.open)
 }

@@ -44,6 +44,11 @@ func (s Site) Run(ctx context.Context, at Addresses) (err error) {
 			return fmt.Errorf("tls certificate: %w", err)
 		}
 		phones.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+		if s.ClientCAs != nil {
+			// Asked for and not required, nor judged by the handshake: which
+			// tenants want one, the core knows.
+			phones.TLSConfig.ClientAuth = tls.RequestClientCert
+		}
 	}
 	listener, err := net.Listen("tcp", at.Listen)
 	if err != nil {

@@ -31,7 +31,14 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 		fmt.Fprintf(&body, "Certificate: %#v,\n", p.Certificate)
 		fmt.Fprintf(&body, "Codecs: %#v,\nAllow: %#v,\nDeny: %#v,\nModels: []pack.Model{\n", p.Codecs, p.Allow, p.Deny)
 		for _, m := range p.Models {
-			fmt.Fprintf(&body, "{%q, %d, %d, %d, %d, %#v},\n", m.Name, m.Lines, m.Keys, m.Modules, m.ModuleKeys, m.Features)
+			fmt.Fprintf(&body, "{Name: %q, Lines: %d, Keys: %d", m.Name, m.Lines, m.Keys)
+			if m.Modules > 0 {
+				fmt.Fprintf(&body, ", Modules: %d, ModuleKeys: %d", m.Modules, m.ModuleKeys)
+			}
+			if len(m.Features) > 0 {
+				fmt.Fprintf(&body, ", Features: %#v", m.Features)
+			}
+			fmt.Fprintf(&body, "},\n")
 		}
 		fmt.Fprintf(&body, "},\nFiles: []pack.File{\n")
 		for i, f := range p.Files {
@@ -62,9 +69,9 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 				wroteTables = true
 				fmt.Fprintf(&body, "var %s = []template.Table{\n", tables)
 				for _, t := range p.Tables {
-					fmt.Fprintf(&body, "{%q, []template.Entry{\n", t.Name)
+					fmt.Fprintf(&body, "{Name: %q, Entries: []template.Entry{\n", t.Name)
 					for _, e := range t.Entries {
-						fmt.Fprintf(&body, "{%q, %q},\n", e.Word, e.Is)
+						fmt.Fprintf(&body, "{Word: %q, Is: %q},\n", e.Word, e.Is)
 					}
 					fmt.Fprintf(&body, "}},\n")
 				}
@@ -102,7 +109,16 @@ func program(w *bytes.Buffer, name string, p *template.Program, escaper, tables 
 	}
 	fmt.Fprintf(w, "Text: %s,\nOps: []template.Op{\n", literal(p.Text))
 	for i, op := range p.Ops {
-		fmt.Fprintf(w, "{template.%s, %d, %d, %d, %d, %d}, // %d", opNames[op.Code], op.A, op.B, op.C, op.D, op.Line, i)
+		fmt.Fprintf(w, "{Code: template.%s", opNames[op.Code])
+		for _, f := range []struct {
+			name  string
+			value int
+		}{{"A", int(op.A)}, {"B", int(op.B)}, {"C", int(op.C)}, {"D", int(op.D)}, {"Line", int(op.Line)}} {
+			if f.value != 0 {
+				fmt.Fprintf(w, ", %s: %d", f.name, f.value)
+			}
+		}
+		fmt.Fprintf(w, "}, // %d", i)
 		switch op.Code {
 		case template.Text, template.LoadText, template.Fail, template.TextInt, template.TextField:
 			fmt.Fprintf(w, " %q", p.Text[op.B:int(op.B)+int(op.C)])

@@ -108,6 +108,11 @@ type RebootParameter struct {
 // Syntaxes are the escapers, by the name that a descriptor uses.
 var Syntaxes = map[string]string{
 	"keyvalue": "stagger/edge/escape/keyvalue",
+	"xml":      "stagger/edge/escape/xml",
+	"percent":  "stagger/edge/escape/percent",
+	"colon":    "stagger/edge/escape/colon",
+	"quoted":   "stagger/edge/escape/quoted",
+	"marked":   "stagger/edge/escape/marked",
 }
 
 // Load reads all packs below dir, in the order of their names.

@@ -1,0 +1,82 @@
+// Package xml writes values of XML 1.0 files: the text of an element, or an
+// attribute in quotes of either kind. The file is UTF-8 and says so in its first
+// line. What XML cannot carry is refused, never changed: a tab or line feed in an
+// attribute would be read as a blank, and most other controls are not XML at all.
+//
+// There are three escapers, which write the same and refuse more and more. A pack
+// chooses by model between Append and AppendASCII, which is for a model whose
+// manual allows ASCII only, and by place in the template AppendURL.
+package xml
+
+import "stagger/edge/record"
+
+// Append appends s to b as a value, with the five entities that XML itself
+// defines, which no document type can change and every parser knows. The text is
+// what is wrong with s, or ""; when it is not empty b is returned as it was.
+func Append(b []byte, s string) ([]byte, string) {
+	if bad := record.CheckPlain(s); bad != "" {
+		return b, bad
+	}
+	if s == "" {
+		return b, ""
+	}
+	// Some phones trim what they read.
+	if s[0] == ' ' || s[len(s)-1] == ' ' {
+		return b, "has a blank at its edge"
+	}
+	from := 0
+	for i := 0; i < len(s); i++ {
+		entity := ""
+		switch s[i] {
+		case '&':
+			entity = "&amp;"
+		case '<':
+			entity = "&lt;"
+		case '>':
+			entity = "&gt;"
+		case '"':
+			entity = "&quot;"
+		case '\'':
+			entity = "&apos;"
+		default:
+			continue
+		}
+		b = append(b, s[from:i]...)
+		b = append(b, entity...)
+		from = i + 1
+	}
+	return append(b, s[from:]...), ""
+}
+
+// AppendASCII is Append for a phone that reads ASCII only. A template that would
+// rather show something else than be refused must ask before it prints.
+func AppendASCII(b []byte, s string) ([]byte, string) {
+	out, bad := Append(b, s)
+	if bad != "" {
+		return b, bad
+	}
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return b, "has a character outside ASCII"
+		}
+	}
+	return out, ""
+}
+
+// AppendURL is AppendASCII for a parameter that a phone reads as a rule: it
+// expands macros, which begin with "$", and takes blanks, braces and bars as its
+// own syntax. A value there is a URL or a part of one. It may hold what a URL may
+// (RFC 3986, section 2), but for the "$".
+func AppendURL(b []byte, s string) ([]byte, string) {
+	out, bad := AppendASCII(b, s)
+	if bad != "" {
+		return b, bad
+	}
+	for i := range len(s) {
+		switch s[i] {
+		case '$', ' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}':
+			return b, "has a character that a rule could take for its own"
+		}
+	}
+	return out, ""
+}

@@ -1,0 +1,554 @@
+package vendors_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"stagger/edge/pack"
+	"stagger/edge/pack/source"
+	"stagger/edge/profile"
+	"stagger/edge/record"
+	"stagger/edge/spread"
+	"stagger/edge/template"
+	"stagger/edge/template/reference"
+	"stagger/vendors"
+)
+
+// layout says where a vendor's main file has what, so that a test can find again
+// what the documents said. A pack without a layout fails.
+type layout struct {
+	// head is the first line, and name what every parameter looks like.
+	head string
+	name *regexp.Regexp
+	// reset is the value that puts a parameter back, on and off those of a switch.
+	reset, on, off string
+	// enable is the switch of account N, key and moduleKey the type of a key.
+	enable, key, moduleKey string
+	// wants are the settings that the documents ask for.
+	wants func(s *source.Descriptor, d *device) map[string]string
+	// zone reads the clock's rule back; nil where the file has none.
+	zone func(t *testing.T, file map[string]string) *clock
+	// settings are extra settings that a profile may set.
+	settings []string
+	// denied are parameters that a profile must never set.
+	denied []string
+	// files are the other files, in full.
+	files map[string]func(d *device) string
+}
+
+type setting struct{ name, value string }
+
+// readKeyValue reads "name = value" lines. It takes the file apart as plainly as a
+// phone might, and refuses all that two phones could take in different ways.
+func readKeyValue(l *layout, body []byte) (settings []setting, err error) {
+	if !utf8.Valid(body) || bytes.ContainsAny(body, "\r\x00\t\v\f\u0085\u2028\u2029\ufeff") {
+		return nil, fmt.Errorf("characters that may end a line")
+	}
+	text, found := strings.CutPrefix(string(body), l.head+"\n")
+	if !found {
+		return nil, fmt.Errorf("the first line is not %s", l.head)
+	}
+	text, found = strings.CutSuffix(text, "\n")
+	if !found {
+		return nil, fmt.Errorf("the last line has no end")
+	}
+	seen := map[string]bool{}
+	for i, line := range strings.Split(text, "\n") {
+		name, value, found := strings.Cut(line, "=")
+		name, value = strings.Trim(name, " "), strings.Trim(value, " ")
+		switch {
+		case !found || line != name+" = "+value || value == "":
+			return nil, fmt.Errorf("line %d is not a name and a value: %q", i+2, line)
+		case !l.name.MatchString(name):
+			return nil, fmt.Errorf("line %d has the name %q", i+2, name)
+		case seen[name]:
+			return nil, fmt.Errorf("line %d sets %s a second time", i+2, name)
+		}
+		seen[name] = true
+		settings = append(settings, setting{name, value})
+	}
+	return settings, nil
+}
+
+func values(settings []setting) map[string]string {
+	m := map[string]string{}
+	for _, s := range settings {
+		m[s.name] = s.value
+	}
+	return m
+}
+
+func names(settings []setting) (list []string) {
+	for _, s := range settings {
+		list = append(list, s.name)
+	}
+	return list
+}
+
+// each runs a test for every vendor pack.
+func each(t *testing.T, f func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack)) {
+	packs, err := source.Load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packs) == 0 || len(packs) != len(vendors.Packs) {
+		t.Fatalf("%d packs in the folders, %d in packs.go", len(packs), len(vendors.Packs))
+	}
+	for i, s := range packs {
+		t.Run(s.Vendor, func(t *testing.T) {
+			l := layouts[s.Vendor]
+			if l == nil || s.Syntax != "keyvalue" {
+				t.Fatalf("this test has no layout of the files of %s in the syntax %s", s.Vendor, s.Syntax)
+			}
+			f(t, s, l, &vendors.Packs[i])
+		})
+	}
+}
+
+// phone makes of the documents what templates see.
+func phone(tenantDocument, deviceDocument string, p *pack.Pack) (record.Record, []profile.Spread, error) {
+	a := record.NewArena(1024)
+	tenant, bad := profile.Parse(profile.Tenant, tenantDocument, a)
+	if bad != nil {
+		return nil, nil, bad
+	}
+	device, bad := profile.Parse(profile.Device, deviceDocument, a)
+	if bad != nil {
+		return nil, nil, bad
+	}
+	b := profile.Builder{Arena: a}
+	if auth := tenant[profile.TenantAuth].Str; auth == "basic" || auth == "digest" {
+		b.Password = ownPassword
+	}
+	r, bad := b.Build(tenant, device, p, ownURL)
+	if bad != nil {
+		return nil, nil, bad
+	}
+	return r, b.Timers, nil
+}
+
+const (
+	ownURL      = "https://prov.example/demo/taaa6mx3t6lkhrl3ch2eza7qwgq3ae/"
+	ownPassword = "j5wbzombly7qo673bgidqylbhy"
+)
+
+// render is the file of this kind.
+func render(tenantDocument, deviceDocument string, p *pack.Pack, kind string) ([]byte, error) {
+	r, _, err := phone(tenantDocument, deviceDocument, p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Files {
+		if p.Files[i].Kind == kind {
+			body, stopped := new(template.Machine).Run(p.Files[i].Program, nil, r)
+			if stopped != nil {
+				return nil, stopped
+			}
+			return body, nil
+		}
+	}
+	return nil, fmt.Errorf("no file of kind %s", kind)
+}
+
+// config renders and reads the main file.
+func config(t *testing.T, l *layout, p *pack.Pack, tenantDocument, deviceDocument string) []setting {
+	t.Helper()
+	body, err := render(tenantDocument, deviceDocument, p, "config")
+	if err != nil {
+		t.Fatalf("%v: %s %s", err, tenantDocument, deviceDocument)
+	}
+	settings, err := readKeyValue(l, body)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, body)
+	}
+	return settings
+}
+
+func TestPacksAreCurrent(t *testing.T) {
+	// The names of the sources are in the generated file as "make generate" sees
+	// them.
+	t.Chdir("..")
+	packs, err := source.Load("vendors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := source.Generate(packs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("vendors/packs.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("vendors/packs.go is not what the folders say: make generate")
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{\{|\}\}|<no value>|<nil>|%!|%%|__\w+__|\bmap\[`)
+
+// TestRandomProfiles makes up phones and holds every file to what must be true of
+// all of them.
+func TestRandomProfiles(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		rendered, refused, staged := 0, 0, 0
+		for seed := range uint64(600) {
+			d := randomDevice(s, l.settings, seed, seed)
+			where := fmt.Sprintf("seed %d:\n%s\n%s", seed, d.tenantDocument, d.deviceDocument)
+			body, err := render(d.tenantDocument, d.deviceDocument, p, "config")
+			if err != nil {
+				refused++
+				for _, secret := range d.secrets {
+					if strings.Contains(err.Error(), secret) {
+						t.Fatalf("%s: the error %q tells a secret", where, err)
+					}
+				}
+				continue
+			}
+			settings, err := readKeyValue(l, body)
+			if err != nil {
+				t.Fatalf("%s\n%v:\n%s", where, err, body)
+			}
+			rendered++
+			file := values(settings)
+			for _, s := range settings {
+				typed := func(v string) bool { return strings.HasSuffix(s.value, v) }
+				if placeholder.MatchString(s.value) && !slices.ContainsFunc(d.values, typed) {
+					t.Fatalf("%s\nplaceholder: %s = %s", where, s.name, s.value)
+				}
+			}
+			want := l.wants(s, d)
+			for name, value := range want {
+				if got, ok := file[name]; !ok || got != value {
+					t.Fatalf("%s\n%s = %q (there: %v), want %q", where, name, got, ok, value)
+				}
+			}
+			checkTimers(t, s, d, file, where)
+			checkPlaces(t, l, d, file, where)
+			if d.staged {
+				staged++
+				for _, secret := range d.secrets {
+					if bytes.Contains(body, []byte(secret)) {
+						t.Fatalf("%s\na staged phone is given %q", where, secret)
+					}
+				}
+			}
+
+			// The same lines for other values, whatever is in them.
+			other := randomDevice(s, l.settings, seed, seed+1_000_000)
+			body, err = render(other.tenantDocument, other.deviceDocument, p, "config")
+			if err != nil {
+				continue
+			}
+			again, err := readKeyValue(l, body)
+			if err != nil {
+				t.Fatalf("%s\nwith other values: %v", where, err)
+			}
+			if a, b := names(settings), names(again); !slices.Equal(a, b) {
+				t.Fatalf("%s\n%s\n%s\nother values, other lines:\n%q\n%q", where, other.tenantDocument, other.deviceDocument, a, b)
+			}
+		}
+		if rendered < 400 || refused < 5 || staged < 20 {
+			t.Errorf("%d rendered, of those %d staged, and %d refused: the property is empty", rendered, staged, refused)
+		}
+	})
+}
+
+// parameters are the names of a timer's parameter for these lines.
+func parameters(s *source.Descriptor, timer string, lines []line) (list []string) {
+	pattern := s.Timers[timer].Parameter
+	if !strings.Contains(pattern, ".N.") {
+		return []string{pattern}
+	}
+	for _, l := range lines {
+		list = append(list, strings.Replace(pattern, ".N.", "."+strconv.Itoa(l.index)+".", 1))
+	}
+	return list
+}
+
+// checkTimers reads the timers back and holds them to the rule of the spreading.
+func checkTimers(t *testing.T, s *source.Descriptor, d *device, file map[string]string, where string) {
+	t.Helper()
+	check := func(parameter, name string, timer spread.Timer) {
+		n, err := strconv.ParseUint(file[parameter], 10, 64)
+		if err != nil || strconv.FormatUint(n, 10) != file[parameter] {
+			t.Fatalf("%s\n%s = %q", where, parameter, file[parameter])
+		}
+		highest := timer.Interval / timer.Unit // in units, rounded down
+		switch {
+		case n*timer.Unit > timer.Interval:
+			t.Fatalf("%s\n%s = %d is above the interval of %d seconds", where, parameter, n, timer.Interval)
+		case n*timer.Unit < timer.Floor && n != highest:
+			t.Fatalf("%s\n%s = %d is below the floor of %d seconds", where, parameter, n, timer.Floor)
+		case n < timer.Min || timer.Max != 0 && n > timer.Max || n == 0:
+			t.Fatalf("%s\n%s = %d is outside of the phone's range, %d to %d", where, parameter, n, timer.Min, timer.Max)
+		case n+max(timer.Window/timer.Unit, 1) <= highest:
+			t.Fatalf("%s\n%s = %d is further below %d than the window of %d seconds", where, parameter, n, highest, timer.Window)
+		case n != timer.For(d.mac, name).Units:
+			t.Fatalf("%s\n%s = %d, the rule says %d", where, parameter, n, timer.For(d.mac, name).Units)
+		}
+	}
+	for i, name := range []string{"checkin", "register", "subscribe"} {
+		for j, parameter := range parameters(s, name, d.lines) {
+			timer, salt := d.timers[i], name
+			if _, ok := file[parameter]; !ok && name == "subscribe" && !slices.Contains(d.model.Features, "blf") {
+				continue
+			}
+			if name == "register" {
+				timer.Interval, salt = d.lines[j].register, "register."+strconv.Itoa(d.lines[j].index)
+			}
+			check(parameter, salt, timer)
+		}
+	}
+}
+
+// checkPlaces looks for every account and key of the model: phones keep what a
+// file does not name.
+func checkPlaces(t *testing.T, l *layout, d *device, file map[string]string, where string) {
+	t.Helper()
+	count := func(pattern string) (n int) {
+		r := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), "%d", `\d+`) + "$")
+		for name := range file {
+			if r.MatchString(name) {
+				n++
+			}
+		}
+		return n
+	}
+	places := func(what, pattern string, n int, used func(i int) bool, module ...any) {
+		for i := 1; i <= n; i++ {
+			name := fmt.Sprintf(pattern, append(module, i)...)
+			value, ok := file[name]
+			if !ok || !used(i) && value != l.off {
+				t.Fatalf("%s\n%s %d of %d: %s = %q, there: %v", where, what, i, n, name, value, ok)
+			}
+		}
+	}
+	places("account", l.enable, int(d.model.Lines), func(i int) bool {
+		return slices.ContainsFunc(d.lines, func(l line) bool { return l.index == i })
+	})
+	if n := count(l.enable); n != int(d.model.Lines) {
+		t.Fatalf("%s\n%d accounts, the model has %d", where, n, d.model.Lines)
+	}
+	modules := 0
+	for _, k := range d.keys {
+		modules = max(modules, k.module)
+	}
+	for m := 0; m <= modules; m++ {
+		used := func(i int) bool {
+			return slices.ContainsFunc(d.keys, func(k key) bool { return k.module == m && k.index == i })
+		}
+		if m == 0 {
+			places("key", l.key, int(d.model.Keys), used)
+		} else if slices.ContainsFunc(d.keys, func(k key) bool { return k.module == m }) {
+			places("module key", l.moduleKey, int(d.model.ModuleKeys), used, m)
+		}
+	}
+	if n := count(l.key); n != int(d.model.Keys) {
+		t.Fatalf("%s\n%d keys, the model has %d", where, n, d.model.Keys)
+	}
+}
+
+// The other files of a phone, in full.
+func TestOtherFiles(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		for i := range p.Files {
+			f := &p.Files[i]
+			if f.Kind == "config" || f.Program == nil {
+				continue
+			}
+			want, ok := l.files[f.Kind]
+			if !ok {
+				t.Fatalf("%s: no test of it", f.Kind)
+			}
+			for seed := range uint64(50) {
+				d := randomDevice(s, l.settings, seed, seed)
+				body, err := render(d.tenantDocument, d.deviceDocument, p, f.Kind)
+				if err == nil && string(body) != want(d) {
+					t.Fatalf("%s is %q, want %q", f.Kind, body, want(d))
+				}
+			}
+		}
+	})
+}
+
+// The standard library runs the same templates to the same bytes.
+func TestTextTemplateAgrees(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		tables := map[string]map[string]string{}
+		for name, words := range s.Tables {
+			tables[name] = words
+		}
+		for i, f := range s.Files {
+			if f.Template == "" {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(s.Vendor, f.Template))
+			if err != nil {
+				t.Fatal(err)
+			}
+			standard, err := reference.Parse(f.Template, string(text), tables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compared, stops := 0, 0
+			for seed := range uint64(150) {
+				d := randomDevice(s, l.settings, seed, seed)
+				r, _, err := phone(d.tenantDocument, d.deviceDocument, p)
+				if err != nil {
+					continue
+				}
+				var want bytes.Buffer
+				failed := standard.Execute(&want, reference.Data(profile.Phone, r))
+				got, stopped := new(template.Machine).Run(p.Files[i].Program, nil, r)
+				switch {
+				case stopped != nil && failed != nil:
+					stops++
+				case stopped != nil && strings.HasSuffix(stopped.What, "is a reset token"):
+					// The escaper's business, which text/template knows nothing of.
+				case stopped != nil || failed != nil:
+					t.Fatalf("%s: ours says %v, text/template %v", f.Template, stopped, failed)
+				case want.String() != string(got):
+					t.Fatalf("%s: ours\n%s\ntext/template\n%s", f.Template, got, want.String())
+				default:
+					compared++
+				}
+			}
+			if compared < 75 {
+				t.Errorf("%s: only %d files compared, %d refused by both", f.Template, compared, stops)
+			}
+		}
+	})
+}
+
+// One input, one source: changing a timer changes all of its lines, and no other.
+func TestTimersHaveOneSource(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		lines := []line{{index: 1}, {index: 2}, {index: 4}}
+		device := `{"device":"001565aabb01","tenant":"demo","lines":[{"user":"1","password":"a"},{"user":"2","password":"b"},{"index":4,"user":"4","password":"d"}]}`
+		document := func(timers string) string {
+			return fmt.Sprintf(`{"tenant":"demo","vendor":%q,"model":%q,"url":"https://a","line":{"server":"a"},"timers":{%s}}`, s.Vendor, large(p), timers)
+		}
+		for name, timer := range s.Timers {
+			changed := func(timers ...string) (list []string) {
+				before, after := config(t, l, p, document(timers[0]), device), config(t, l, p, document(timers[1]), device)
+				if !slices.Equal(names(before), names(after)) {
+					t.Fatalf("%s changes the lines", name)
+				}
+				for i := range before {
+					if before[i] != after[i] {
+						list = append(list, before[i].name)
+					}
+				}
+				return list
+			}
+			want := parameters(s, name, lines)
+			if name == "boot" {
+				if got := changed(fmt.Sprintf(`"boot":%d`, timer.Unit*max(timer.Min, 1)), fmt.Sprintf(`"boot":%d`, timer.Unit*(max(timer.Min, 1)+1))); !slices.Equal(got, want) {
+					t.Errorf("boot changes %q, want %q", got, want)
+				}
+				continue
+			}
+			if got := changed(fmt.Sprintf(`%q:{"interval":7200,"window":0}`, name), fmt.Sprintf(`%q:{"interval":14400,"window":0}`, name)); !slices.Equal(got, want) {
+				t.Errorf("%s: the interval changes %q, want %q", name, got, want)
+			}
+			// Nor is there a second source: without a window the value is the interval.
+			file := values(config(t, l, p, document(fmt.Sprintf(`%q:{"interval":7200,"window":0}`, name)), device))
+			for _, parameter := range want {
+				if file[parameter] != strconv.FormatUint(7200/timer.Unit, 10) {
+					t.Errorf("%s = %s", parameter, file[parameter])
+				}
+			}
+		}
+	})
+}
+
+// large is a model with room for four lines and all features.
+func large(p *pack.Pack) string {
+	for _, m := range p.Models {
+		if m.Lines >= 4 && slices.Contains(m.Features, "blf") {
+			return m.Name
+		}
+	}
+	panic("no model with 4 lines")
+}
+
+// What the phone cannot count to is refused, and never rounded to what it can.
+func TestTimersOutsideOfTheRange(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		device := `{"device":"001565aabb01","tenant":"demo","lines":[{"user":"1","password":"a"}]}`
+		for name, timer := range s.Timers {
+			lowest, highest := max(timer.Min, 1)*timer.Unit, timer.Max*timer.Unit
+			for _, c := range []struct {
+				seconds uint64
+				ok      bool
+			}{{lowest - 1, false}, {lowest, true}, {lowest + timer.Unit - 1, true}, {highest, true}, {highest + timer.Unit - 1, true}, {highest + timer.Unit, false}} {
+				text := fmt.Sprintf(`%q:{"interval":%d}`, name, c.seconds)
+				if name == "boot" {
+					text = fmt.Sprintf(`"boot":%d`, c.seconds)
+				}
+				if c.seconds == 0 || c.seconds > profile.MaxSeconds || name == "boot" && c.seconds > 3600 {
+					continue
+				}
+				document := fmt.Sprintf(`{"tenant":"demo","vendor":%q,"model":%q,"url":"https://a","line":{"server":"a"},"timers":{%s}}`, s.Vendor, large(p), text)
+				body, err := render(document, device, p, "config")
+				if (err == nil) != c.ok {
+					t.Errorf("%s of %d seconds: %v", name, c.seconds, err)
+				}
+				if err == nil {
+					n, _ := strconv.ParseUint(values(must(readKeyValue(l, body)))[parameters(s, name, []line{{index: 1}})[0]], 10, 64)
+					if n < timer.Min || n == 0 || timer.Max != 0 && n > timer.Max || n > c.seconds/timer.Unit {
+						t.Errorf("%s of %d seconds: the file has %d", name, c.seconds, n)
+					}
+				}
+			}
+		}
+	})
+}
+
+func must(settings []setting, err error) []setting {
+	if err != nil {
+		panic(err)
+	}
+	return settings
+}
+
+// What the template writes, and what would take a phone away from its owner, no
+// profile can set.
+func TestExtraSettings(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		written := map[string]bool{}
+		for seed := range uint64(400) {
+			d := randomDevice(s, nil, seed, seed)
+			if body, err := render(d.tenantDocument, d.deviceDocument, p, "config"); err == nil {
+				for _, s := range must(readKeyValue(l, body)) {
+					written[s.name] = true
+				}
+			}
+		}
+		if len(written) < 500 {
+			t.Errorf("only %d parameters", len(written))
+		}
+		for _, name := range append(slices.Sorted(maps.Keys(written)), l.denied...) {
+			for _, spelling := range []string{name, strings.ToUpper(name), strings.ToLower(name), strings.ToUpper(name[:1]) + name[1:], name[:len(name)-1] + strings.ToUpper(name[len(name)-1:])} {
+				if p.Allows(spelling) {
+					t.Errorf("a profile may set %s", spelling)
+				}
+			}
+		}
+		for _, name := range l.settings {
+			if !p.Allows(name) {
+				t.Errorf("a profile may not set %s", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package vendors_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"stagger/edge/pack/source"
+)
+
+var layouts = map[string]*layout{"yealink": {
+	head: "#!version:1.0.0.1", name: regexp.MustCompile(`^[a-zA-Z0-9_.]+$`),
+	reset: "%NULL%", on: "1", off: "0",
+	enable: "account.%d.enable", key: "linekey.%d.type", moduleKey: "expansion_module.%d.key.%d.type",
+	wants: yealinkWants, zone: yealinkZone,
+	settings: []string{"features.dnd.allow", "phone_setting.backlight_time", "dialplan.area_code.code", "local_time.date_format", "softkey.layout", "edk.edklist.1.mname"},
+	denied: []string{
+		// Where the phone gets its configuration and firmware from, and when.
+		"static.auto_provision.server.url", "static.auto_provision.server.username", "static.auto_provision.server.password", "static.auto_provision.custom.protect",
+		"static.auto_provision.dhcp_option.enable", "static.auto_provision.aes_key_16.com", "auto_provision.server.url", "static.firmware.url", "firmware.url",
+		"static.zero_touch.enable", "zero_touch.enable", "autoprovision.1.url", "static.managementserver.url", "overwrite_mode", "include:config",
+		// Whom it trusts.
+		"static.security.trust_certificates", "static.security.ca_cert", "static.security.dev_cert", "static.security.cn_validation", "static.trusted_certificates.url",
+		"static.server_certificates.url", "trusted_certificates.url", "sip.trust_ctrl", "phone_setting.reserve_certs_enable", "phone_setting.reserve_certs_config",
+		// Who may open it.
+		"static.security.user_password", "static.security.user_name.admin", "security.user_password", "static.wui.https_enable", "wui.http_enable",
+		"features.factory_pwd_enable", "features.reset_by_long_press_enable", "static.network.vlan.internet_port_enable", "network.port.http",
+		// Whom it calls out to, with what is going on.
+		"action_url.setup_completed", "action_url.incoming_call", "features.action_uri_limit_ip", "features.action_uri.enable", "features.action_uri",
+		"features.csta_control.enable", "features.upload_server", "features.xml_browser.enable", "features.show_action_uri_option", "static.syslog.server", "syslog.server",
+		"push_xml.server", "remote_phonebook.data.1.url", "phone_setting.browser.home_page",
+		// The accounts, and emergency calls.
+		"account.1.password", "account.16.sip_server.2.address", "account.1.outbound_proxy.2.address", "phone_setting.emergency.number", "phone_setting.phone_lock.unlock_pin", "dialplan.emergency.asserted_id_source",
+	},
+	files: map[string]func(d *device) string{
+		"boot": func(d *device) string { return "#!version:1.0.0.1\ninclude:config \"" + d.mac + ".cfg\"\n" },
+	},
+}}
+
+// yealinkWants is what the main file has to say for a phone.
+func yealinkWants(s *source.Descriptor, d *device) map[string]string {
+	want := map[string]string{
+		"static.auto_provision.server.url": ownURL, "sip.reg_surge_prevention": strconv.FormatUint(d.boot, 10), "sip.notify_reboot_enable": "0",
+	}
+	if d.password {
+		want["static.auto_provision.server.username"], want["static.auto_provision.server.password"] = d.mac, ownPassword
+	}
+	text := func(s string) string {
+		if s == "" {
+			return "%NULL%"
+		}
+		return s
+	}
+	for _, l := range d.lines {
+		account := fmt.Sprintf("account.%d.", l.index)
+		for name, value := range map[string]string{
+			"enable": "1", "label": l.label, "display_name": l.display, "user_name": l.user, "auth_name": l.authUser, "password": l.password,
+			"sip_server.1.address": l.server, "sip_server.1.transport_type": s.Tables["transport"][l.transport], "srtp_encryption": s.Tables["srtp"][l.srtp],
+			"subscribe_mwi": map[bool]string{false: "0", true: "1"}[l.mwi],
+		} {
+			want[account+name] = value
+		}
+		want["voice_mail.number."+strconv.Itoa(l.index)] = text(l.mailbox)
+		if l.port != 0 {
+			want[account+"sip_server.1.port"] = strconv.Itoa(l.port)
+		}
+		want[account+"outbound_proxy_enable"] = "0"
+		if l.proxy != "" {
+			want[account+"outbound_proxy_enable"], want[account+"outbound_proxy.1.address"] = "1", l.proxy
+			if l.proxyPort != 0 {
+				want[account+"outbound_proxy.1.port"] = strconv.Itoa(l.proxyPort)
+			}
+		}
+		if slices.Contains(d.model.Features, "blf") {
+			want[account+"blf.subscribe_period"] = d.timer(2, "subscribe", 0)
+		}
+		want[account+"sip_server.1.expires"] = d.timer(1, "register."+strconv.Itoa(l.index), l.register)
+	}
+	for _, k := range d.keys {
+		at := fmt.Sprintf("linekey.%d.", k.index)
+		if k.module > 0 {
+			at = fmt.Sprintf("expansion_module.%d.key.%d.", k.module, k.index)
+		}
+		want[at+"type"], want[at+"line"] = s.Tables["key"][k.kind], strconv.Itoa(k.line)
+		want[at+"value"], want[at+"label"], want[at+"extension"] = text(k.value), text(k.label), text(k.pickup)
+	}
+	if !d.staged {
+		for name, value := range d.extra {
+			want[name] = value
+		}
+	}
+	return want
+}
+
+// clock is a rule as a phone has it: minutes east of UTC, and when summer time
+// starts and ends on the wall clock of that moment.
+type clock struct {
+	standard, save int
+	summer         bool
+	start, end     change
+}
+
+type change struct{ month, week, weekday, hour int }
+
+var (
+	yealinkOffset = regexp.MustCompile(`^(?:0|([+-])(\d{1,2})(?::(30|45))?)$`)
+	yealinkChange = regexp.MustCompile(`^([1-9]|1[0-2])/([1-5])/([1-7])/(\d|1\d|2[0-3])$`)
+)
+
+// yealinkZone reads the rule by the grammar in yealink/README.md.
+func yealinkZone(t *testing.T, file map[string]string) *clock {
+	number := func(s string) int {
+		n, _ := strconv.Atoi(s)
+		return n
+	}
+	m := yealinkOffset.FindStringSubmatch(file["local_time.time_zone"])
+	if m == nil || strings.HasPrefix(file["local_time.time_zone"], "+0") && m[3] == "" {
+		t.Fatalf("local_time.time_zone = %q", file["local_time.time_zone"])
+	}
+	c := &clock{standard: number(m[2])*60 + number(m[3])}
+	if m[1] == "-" {
+		c.standard = -c.standard
+	}
+	switch file["local_time.summer_time"] {
+	case "0":
+		return c
+	case "1":
+	default:
+		t.Fatalf("local_time.summer_time = %q", file["local_time.summer_time"])
+	}
+	read := func(name string) change {
+		m := yealinkChange.FindStringSubmatch(file[name])
+		if m == nil {
+			t.Fatalf("%s = %q", name, file[name])
+		}
+		return change{number(m[1]), number(m[2]), number(m[3]) % 7, number(m[4])}
+	}
+	if file["local_time.dst_time_type"] != "1" {
+		t.Fatalf("local_time.dst_time_type = %q: not by week", file["local_time.dst_time_type"])
+	}
+	c.summer, c.start, c.end = true, read("local_time.start_time"), read("local_time.end_time")
+	if c.save = number(file["local_time.offset_time"]); c.save == 0 || strconv.Itoa(c.save) != file["local_time.offset_time"] {
+		t.Fatalf("local_time.offset_time = %q", file["local_time.offset_time"])
+	}
+	return c
+}
+
+// at is the moment of a change in a year, where the clock is this far ahead of UTC.
+func (c change) at(year, minutes int) time.Time {
+	day := time.Date(year, time.Month(c.month), 1, c.hour, -minutes, 0, 0, time.UTC)
+	wall := day.Add(time.Duration(minutes) * time.Minute)
+	day = day.AddDate(0, 0, (c.weekday-int(wall.Weekday())+7)%7+7*(c.week-1))
+	for day.Add(time.Duration(minutes)*time.Minute).Month() != time.Month(c.month) {
+		day = day.AddDate(0, 0, -7) // week 5 is the last
+	}
+	return day
+}
