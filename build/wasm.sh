@@ -3,6 +3,7 @@
 #
 #   build/wasm.sh [-o FILE]      with TinyGo, to build/out/edge.wasm
 #   build/wasm.sh go [-o FILE]   with Go's compiler, to build/out/edge-go.wasm
+#   build/wasm.sh -p PACKAGE -o FILE   another module than the core, for a test
 #
 # The bytes depend on the source and the pinned tools only, not on the folder or
 # on caches. TINYGO and WASMOPT name the tools to use instead of our own. Exits
@@ -20,12 +21,18 @@ die() {
 
 compiler=tinygo
 file=
+package=./edge
 while (($#)); do
 	case $1 in
 	go) compiler=go ;;
 	-o)
 		(($# > 1)) || die "-o wants a file name"
 		file=$2
+		shift
+		;;
+	-p)
+		(($# > 1)) || die "-p wants a package"
+		package=$2
 		shift
 		;;
 	*) die "unknown argument $1 (usage: wasm.sh [go] [-o file])" ;;
@@ -63,7 +70,7 @@ publish() {
 
 if [[ $compiler == go ]]; then
 	GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 go build -buildmode=c-shared -trimpath -buildvcs=false \
-		-ldflags='-s -w -buildid=' -o "$tmp/go.wasm" ./edge
+		-ldflags='-s -w -buildid=' -o "$tmp/go.wasm" "$package"
 	sizes "$tmp/go.wasm"
 	publish "$tmp/go.wasm"
 	exit
@@ -77,7 +84,7 @@ wasmopt=${WASMOPT:-$build/node_modules/.bin/wasm-opt}
 [[ -x $wasmopt ]] || die "no wasm-opt at $wasmopt: run npm ci in build/"
 
 WASMOPT=$wasmopt "$tinygo" build -target="$build/target.json" -opt=2 -gc=leaking -scheduler=none \
-	-panic=trap -no-debug -o "$tmp/tinygo.wasm" ./edge >&2
+	-panic=trap -no-debug -o "$tmp/tinygo.wasm" "$package" >&2
 
 # TinyGo keeps the names of functions, and its os package exports a stub called
 # syscall.seek. An export of ours has no dot in its name. The text format does

@@ -38,6 +38,8 @@ var commands = []func(*world) *cobra.Command{
 	renderCommand,
 	urlCommand,
 	explainCommand,
+	rotateCommand,
+	planCommand,
 }
 
 func main() {

@@ -20,7 +20,8 @@ func urlCommand(w *world) *cobra.Command {
 		Short: "print the provisioning URL of devices",
 		Long: `Prints the provisioning URL of the devices named, or of all of them: what is typed
 into a phone or a redirection service once. It holds the device's token: whoever
-has it gets the device's passwords.`,
+has it gets the device's passwords. For tenants that ask for Basic or Digest, user and
+password follow.`,
 		Example: `  stagger url --fleet fleet.jsonl
   stagger url --fleet fleet.jsonl 00:15:65:AA:BB:01`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -50,19 +51,29 @@ has it gets the device's passwords.`,
 					return err
 				}
 				token := provision.Token(secrets[0], d.Tenant, mac, d.Generation)
-				if d.Open {
+				user, password := "", ""
+				switch d.Auth {
+				case "open":
 					token = provision.OpenToken
+				case "basic", "digest":
+					user, password = mac, provision.Password(secrets[0], d.Tenant, mac, d.Generation)
 				}
 				if !asJSON {
-					fmt.Fprintf(w.stdout, "%s\t%s\n", mac, d.URL(token))
+					line := mac + "\t" + d.URL(token)
+					if user != "" {
+						line += "\t" + user + "\t" + password
+					}
+					fmt.Fprintln(w.stdout, line)
 					continue
 				}
 				if err := encoder.Encode(struct {
-					MAC    string `json:"mac"`
-					Tenant string `json:"tenant"`
-					URL    string `json:"url"`
-					File   string `json:"file"`
-				}{mac, d.Tenant, d.URL(token), d.Config()}); err != nil {
+					MAC      string `json:"mac"`
+					Tenant   string `json:"tenant"`
+					URL      string `json:"url"`
+					File     string `json:"file"`
+					User     string `json:"user,omitempty"`
+					Password string `json:"password,omitempty"`
+				}{mac, d.Tenant, d.URL(token), d.Config(), user, password}); err != nil {
 					return err
 				}
 			}
@@ -70,7 +81,7 @@ has it gets the device's passwords.`,
 		},
 	}
 	c.Flags().StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: mac, tenant, url, file")
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: mac, tenant, url, file, user, password")
 	keys.add(c)
 	return c
 }

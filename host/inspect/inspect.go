@@ -23,7 +23,8 @@ type Device struct {
 	Model       string
 	// Base is the tenant's URL; the device's own has tenant and token behind it.
 	Base string
-	Open bool
+	// Auth is what the phone has to show: "token", "basic", "digest" or "open".
+	Auth string
 	Pack *pack.Pack
 	// Timers are the device's timers and what became of them.
 	Timers []profile.Spread
@@ -45,7 +46,10 @@ func Read(tenantDocument, deviceDocument string) (*Device, error) {
 	d := &Device{
 		MAC: device[profile.DeviceMAC].Str, Tenant: tenant[profile.TenantID].Str,
 		Generation: device[profile.DeviceGeneration].Num, State: profile.State(tenant, device),
-		Base: tenant[profile.TenantURL].Str, Open: tenant[profile.TenantAuth].Str == "open",
+		Base: tenant[profile.TenantURL].Str, Auth: tenant[profile.TenantAuth].Str,
+	}
+	if d.Auth == "" {
+		d.Auth = "token"
 	}
 	switch {
 	case d.MAC == "":
