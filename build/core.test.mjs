@@ -13,10 +13,12 @@ const guest = (text) => {
 };
 
 // A guest whose first byte of the request says what it does. Memory: two pages;
-// the heap pointer lies at 65536, a counter at 65540, the heap begins at 65600.
+// something lies at 30000 and nothing after it, the heap pointer at 65536, a counter
+// at 65540, and the heap begins at 65600.
 const GUEST = `
 (module
   (memory (export "memory") 2)
+  (data (i32.const 30000) "below")
   (data (i32.const 65536) "\\40\\00\\01\\00")
   (data (i32.const 65560) "constant")
   (global $calls (mut i32) (i32.const 0))
@@ -40,8 +42,10 @@ const GUEST = `
       (local.set $sum (i32.add (local.get $sum) (i32.load8_u (local.get $i))))
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
       (br_if $next (i32.lt_u (local.get $i) (i32.const 131072))))
-    ;; Something secret at the bottom of the stack, over the constant, and on the heap.
+    ;; Something secret at the bottom of the stack, over the constants, between them, and on the heap.
     (i32.store (i32.const 16) (i32.const 0x41414141))
+    (i32.store (i32.const 30000) (i32.const 0x41414141))
+    (i32.store (i32.const 50000) (i32.const 0x41414141))
     (i32.store (i32.const 65560) (i32.const 0x41414141))
     (i32.store (i32.const 80000) (i32.const 0x41414141))
     (i32.store (i32.const 65536) (i32.const 80004))
@@ -148,7 +152,7 @@ const request = { flags: 1, now: 2 ** 32 + 5, method: "GET", target: "/", facts:
 /** A core that gives these answers in turn, and keeps what it was asked. */
 function played(...answers) {
   const asked = [];
-  return { asked, call: (bytes) => { asked.push(bytes); return answers.shift(); } };
+  return { asked, call: (bytes) => { asked.push(bytes.slice()); return answers.shift(); } };
 }
 
 test("documents are fetched at the same time and handed over with their states", async () => {
@@ -165,21 +169,16 @@ test("documents are fetched at the same time and handed over with their states",
   assert.equal(status, 200);
   assert.equal(Buffer.from(body).toString(), "body");
   assert.equal(most, 2);
-  assert.deepEqual(core.asked, [
-    encodeRequest({ ...request, documents: [] }),
-    encodeRequest({ ...request, documents: [
-      { key: "a", state: STATE.found, value: "value of a" }, { key: "b", state: STATE.absent, value: "" }] }),
-    encodeRequest({ ...request, documents: [
-      { key: "a", state: STATE.found, value: "value of a" }, { key: "b", state: STATE.absent, value: "" },
-      { key: "c", state: STATE.failed, value: "" }] }),
-  ]);
+  const first = [{ key: "a", state: STATE.found, value: "value of a" }, { key: "b", state: STATE.absent, value: "" }];
+  const calls = [[], first, [...first, { key: "c", state: STATE.failed, value: "" }]];
+  assert.deepEqual(core.asked, calls.map((documents) => encodeRequest(request, documents).slice()));
 });
 
 async function assertFails(cause, core, method = "GET", fetchDocument = async () => "") {
   const { error, audit, ...rest } = await answer(core, { ...request, method }, fetchDocument);
   const { error: _, audit: __, ...expected } = failure(new Error());
   assert.deepEqual(rest, expected);
-  assert.deepEqual(audit, [["outcome", "failed"], ["cause", cause]]);
+  assert.deepEqual(audit, { outcome: "failed", cause });
   assert.equal(error.cause, cause);
 }
 
@@ -222,7 +221,7 @@ test("a document that the core could never take is refused before the core sees 
 test("the failure is complete", () => {
   const { status, headers, body } = failure(new Error());
   assert.equal(status, 500);
-  assert.equal(Object.fromEntries(headers)["content-length"], String(body.length));
+  assert.equal(headers["content-length"], String(body.length));
 });
 
 test("a need of odd keys survives", () => {

@@ -12,11 +12,8 @@ for (const vector of JSON.parse(readFileSync(new URL("../testdata/wire.json", im
   test(vector.name, () => {
     if (vector.request) {
       const { documents, keys, ...request } = vector.request;
-      const encoded = encodeRequest({
-        ...request,
-        keys: keys.map(bytes),
-        documents: documents.map(([key, state, value]) => ({ key, state, value })),
-      });
+      const encoded = encodeRequest({ ...request, keys: keys.map(bytes) },
+        documents.map(([key, state, value]) => ({ key, state, value })));
       assert.equal(hex(encoded), vector.hex);
     } else if (vector.response) {
       const { body, ...rest } = decodeResponse(bytes(vector.hex));
@@ -41,25 +38,27 @@ test("a request by hand", () => {
   const request = {
     flags: 1, now: 2 ** 32 + 7, method: "GET", target: "/é",
     facts: [["a", Uint8Array.of(0xff, 0)]], keys: [Uint8Array.of(1, 2)],
-    documents: [{ key: "k", state: 1, value: "" }],
   };
-  assert.equal(hex(encodeRequest(request)), [
+  const documents = [{ key: "k", state: 1, value: "" }, { key: "l", state: 0, value: Uint8Array.of(3, 4).buffer }];
+  assert.equal(hex(encodeRequest(request, documents)), [
     "01000000", "0700000001000000", "03000000474554", "030000002fc3a9",
     "01000000", "0100000061", "02000000ff00",
     "01000000", "020000000102",
-    "01000000", "010000006b", "01000000", "00000000",
+    "02000000", "010000006b", "01000000", "00000000", "010000006c", "00000000", "020000000304",
   ].join(""));
 });
 
 test("a request is bounded", () => {
-  const request = (value) => ({ flags: 0, now: 0, method: "", target: "", facts: [], keys: [], documents: [{ key: "", state: 0, value }] });
-  const empty = encodeRequest(request("")).length;
-  for (const value of ["x".repeat(MAX_INPUT - empty), new Uint8Array(MAX_INPUT - empty)]) {
-    assert.equal(encodeRequest(request(value)).length, MAX_INPUT);
+  const request = { flags: 0, now: 0, method: "", target: "", facts: [], keys: [] };
+  const length = (value) => encodeRequest(request, [{ key: "", state: 0, value }]).length;
+  const room = MAX_INPUT - length("");
+  for (const value of ["x".repeat(room), new Uint8Array(room), new ArrayBuffer(room), "x".repeat(room - 2) + "é"]) {
+    assert.equal(length(value), MAX_INPUT);
   }
-  for (const value of ["x".repeat(MAX_INPUT - empty + 1), "é".repeat(MAX_INPUT / 2), new Uint8Array(MAX_INPUT - empty + 1)]) {
-    assert.throws(() => encodeRequest(request(value)), /request of more than 655360 bytes/);
+  for (const value of ["x".repeat(room + 1), "é".repeat(MAX_INPUT / 2), "x".repeat(room - 1) + "é", new Uint8Array(room + 1), new ArrayBuffer(room + 1)]) {
+    assert.throws(() => length(value), /request of more than 655360 bytes/);
   }
+  assert.equal(length("é"), length("") + 2);
 });
 
 test("a count or a length that cannot be true", () => {
@@ -67,6 +66,15 @@ test("a count or a length that cannot be true", () => {
   assert.throws(() => decodeNeed(bytes("01000000ffffffff61")), RangeError);
   assert.throws(() => decodeNeed(bytes("0100000001000000ff")), TypeError); // not UTF-8
   assert.deepEqual(decodeNeed(bytes("0100000003000000efbbbf")), ["\ufeff"]);
+});
+
+test("texts beyond ASCII between others", () => {
+  const u32 = (v) => [v & 255, v >> 8, 0, 0];
+  for (const keys of [["a", "é", "z"], ["\ufeff", "a", "日本 🎧", ""], ["x".repeat(200), "\u0000\u007f", "\u0080", "y".repeat(300)]]) {
+    const encoded = keys.map((key) => Buffer.from(key)).flatMap((key) => [...u32(key.length), ...key]);
+    assert.deepEqual(decodeNeed(Uint8Array.from([...u32(keys.length), ...encoded])), keys);
+  }
+  assert.throws(() => decodeNeed(bytes("02000000" + "0100000061" + "02000000c3ff")), TypeError);
 });
 
 test("an answer that is a part of a larger memory", () => {

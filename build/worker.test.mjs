@@ -51,7 +51,7 @@ const header = (response, name) => response.headers.find(([n]) => n === name)?.[
 function assertFailure(response) {
   const { status, headers, body } = failure(new Error());
   assert.equal(response.status, status);
-  assert.deepEqual([...response.headers].sort(), [...headers].sort());
+  assert.deepEqual([...response.headers].sort(), Object.entries(headers).sort());
   assert.equal(response.body.toString(), Buffer.from(body).toString());
 }
 

@@ -1,58 +1,126 @@
 // The byte layout of ABI v1: the JavaScript twin of the Go package edge/wire,
 // which explains it, and held to the same vectors (testdata/wire.json).
+//
+// A call into the platform's TextEncoder or TextDecoder costs as much as a
+// hundred characters by hand, and most texts here are short and ASCII.
 
 export const STATUS = { response: 0, need: 1, malformed: 2 };
 export const STATE = { found: 0, absent: 1, failed: 2 };
 export const FLAG_TLS = 1, MAX_INPUT = 640 * 1024, MAX_CALLS = 3;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-// Requests are encoded here first: a length is known only at the end.
-const scratch = new Uint8Array(MAX_INPUT), scratchView = new DataView(scratch.buffer);
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+// One character a byte, and ASCII is ASCII.
+const latin1 = new TextDecoder("latin1");
 
-/** Encodes a request. Where the layout says bytes, a string or a Uint8Array will do. */
-export function encodeRequest({ flags, now, method, target, facts, keys, documents }) {
-  let end = 0;
-  const room = (n) => {
-    if (end + n > MAX_INPUT) throw new RangeError(`wire: request of more than ${MAX_INPUT} bytes`);
-    return (end += n) - n;
-  };
-  const u32 = (v) => scratchView.setUint32(room(4), v, true);
-  const bytes = (v) => {
-    const at = room(4);
-    if (typeof v !== "string") scratch.set(v, room(v.length));
-    else {
-      const { read, written } = encoder.encodeInto(v, scratch.subarray(end));
-      room(read < v.length ? Infinity : written);
-    }
-    scratchView.setUint32(at, end - at - 4, true);
-  };
-  const list = (items, encode) => { u32(items.length); for (const item of items) encode(item); };
-  u32(flags), u32(now % 2 ** 32), u32(Math.floor(now / 2 ** 32)), bytes(method), bytes(target);
-  list(facts, ([name, value]) => { bytes(name), bytes(value); });
-  list(keys, bytes);
-  list(documents, ({ key, state, value }) => { bytes(key), u32(state), bytes(value); });
-  return scratch.slice(0, end);
+// Where requests are encoded, and how far that is. Nothing here awaits.
+const scratch = new Uint8Array(MAX_INPUT);
+let end = 0;
+
+/**
+ * Encodes a request. Where the layout says bytes, a string, a Uint8Array or an ArrayBuffer will do.
+ * @returns {Uint8Array} good until the next request is encoded
+ */
+export function encodeRequest({ flags, now, method, target, facts, keys }, documents) {
+  end = 0;
+  putU32(flags), putU32(now % 2 ** 32), putU32(Math.floor(now / 2 ** 32)), putBytes(method), putBytes(target);
+  putU32(facts.length);
+  for (const [name, value] of facts) putBytes(name), putBytes(value);
+  putU32(keys.length);
+  for (const key of keys) putBytes(key);
+  putU32(documents.length);
+  for (const { key, state, value } of documents) putBytes(key), putU32(state), putBytes(value);
+  return scratch.subarray(0, end);
 }
 
-function decode(data, message) {
-  const view = new DataView(data.buffer, data.byteOffset, data.length);
-  let at = 0;
-  const skip = (n) => {
-    if (n > data.length - at) throw new RangeError(`wire: malformed message at offset ${at}`);
-    return (at += n) - n;
-  };
-  const u32 = () => view.getUint32(skip(4), true);
-  const bytes = () => { const n = u32(); return data.subarray(skip(n), at); };
-  const text = () => decoder.decode(bytes());
-  const list = (item) => { const items = []; for (let n = u32(); n > 0; n--) items.push(item()); return items; };
-  const decoded = message({ u32, bytes, text, list, pair: () => [text(), text()] });
+function room(n) {
+  if (end + n > MAX_INPUT) throw new RangeError(`wire: request of more than ${MAX_INPUT} bytes`);
+  end += n;
+  return end - n;
+}
+
+function setU32(at, v) {
+  scratch[at] = v, scratch[at + 1] = v >>> 8, scratch[at + 2] = v >>> 16, scratch[at + 3] = v >>> 24;
+}
+
+function putU32(v) {
+  setU32(room(4), v);
+}
+
+function putBytes(v) {
+  const at = room(4);
+  if (typeof v === "string") putText(v);
+  else scratch.set(v instanceof ArrayBuffer ? new Uint8Array(v) : v, room(v.byteLength));
+  setU32(at, end - at - 4);
+}
+
+function putText(s) {
+  const start = room(s.length);
+  for (let i = 0; i < s.length; i++) {
+    const c = s.charCodeAt(i);
+    if (c > 127) {
+      const { read, written } = encoder.encodeInto(s, scratch.subarray(start));
+      end = start;
+      room(read < s.length ? Infinity : written);
+      return;
+    }
+    scratch[start + i] = c;
+  }
+}
+
+// The message that is being decoded, and how far that is.
+let data, at;
+
+/** Decodes a response: headers and audit are lists of [name, value]; body shares the memory of message. */
+export const decodeResponse = (message) => decode(message, () =>
+  ({ status: u32(), headers: pairs(), body: bytes(), audit: pairs() }));
+/** Decodes a need: the keys of documents. */
+export const decodeNeed = (message) => decode(message, () => texts(u32()));
+
+function decode(message, fields) {
+  data = message, at = 0;
+  const decoded = fields();
   if (at !== data.length) throw new RangeError(`wire: bytes after the last field at offset ${at}`);
   return decoded;
 }
 
-/** Decodes a response: headers and audit are lists of [name, value]; body shares the memory of data. */
-export const decodeResponse = (data) => decode(data, ({ u32, bytes, list, pair }) =>
-  ({ status: u32(), headers: list(pair), body: bytes(), audit: list(pair) }));
-/** Decodes a need: the keys of documents. */
-export const decodeNeed = (data) => decode(data, ({ text, list }) => list(text));
+function skip(n) {
+  if (n > data.length - at) throw new RangeError(`wire: malformed message at offset ${at}`);
+  at += n;
+  return at - n;
+}
+
+function u32() {
+  const i = skip(4);
+  return (data[i] | (data[i + 1] << 8) | (data[i + 2] << 16) | (data[i + 3] << 24)) >>> 0;
+}
+
+function bytes() {
+  const n = u32();
+  return data.subarray(skip(n), at);
+}
+
+function pairs() {
+  const list = texts(u32() * 2), pairs = [];
+  for (let i = 0; i < list.length; i += 2) pairs.push([list[i], list[i + 1]]);
+  return pairs;
+}
+
+function texts(count) {
+  const start = at;
+  for (let i = 0; i < count; i++) skip(u32());
+  const all = latin1.decode(data.subarray(start, at));
+  at = start;
+  const list = [];
+  for (let i = 0; i < count; i++) {
+    const n = u32(), from = skip(n);
+    list.push(isASCII(from, at) ? all.slice(from - start, at - start) : utf8.decode(data.subarray(from, at)));
+  }
+  return list;
+}
+
+function isASCII(from, to) {
+  let all = 0;
+  for (let i = from; i < to; i++) all |= data[i];
+  return all < 128;
+}
