@@ -103,8 +103,11 @@ func (f *File) Match(name string) (mac string, ok bool) {
 		return "", false
 	}
 	for i := range len(name) {
-		digit := name[i] >= '0' && name[i] <= '9'
-		if name[i] != f.Prefix[i] && !(f.Prefix[i] == '#' && digit) {
+		if f.Prefix[i] == '#' {
+			if name[i] < '0' || name[i] > '9' {
+				return "", false
+			}
+		} else if name[i] != f.Prefix[i] {
 			return "", false
 		}
 	}

@@ -19,6 +19,13 @@ import (
 // MaxTarget is the longest request target that is looked at, in bytes.
 const MaxTarget = 512
 
+// Sizes in which buffers are made, in bytes: enough for an ordinary phone.
+const (
+	scratchSize = 768
+	bodySize    = 8 << 10
+	outSize     = 1 << 10 // of an answer, beyond its body
+)
+
 // Outcomes, the word for what happened in the audit record.
 const (
 	OK          = "ok"
@@ -62,11 +69,9 @@ type Core struct {
 func New(packs []pack.Pack) *Core {
 	c := &Core{
 		packs: packs,
-		arena: record.NewArena(1024),
-		// Sized so that an ordinary phone needs nothing more.
-		scratch: make([]byte, 0, 1024),
-		body:    make([]byte, 0, 16<<10),
-		out:     make([]byte, 0, 20<<10),
+		// Nothing is set aside here: what is, a wasm host has to put back after
+		// every call, also after those that end before it is used.
+		arena: record.NewArena(0),
 	}
 	c.builder.Arena = c.arena
 	return c
@@ -85,10 +90,16 @@ func (c *Core) Handle(in []byte) (status uint32, out []byte) {
 		return wire.StatusMalformed, c.out
 	}
 	c.need = c.need[:0]
+	if cap(c.scratch) == 0 {
+		c.scratch = make([]byte, 0, scratchSize)
+	}
 	c.answer(&c.request)
 	if len(c.need) > 0 {
 		c.out = wire.AppendNeed(c.out[:0], c.need)
 		return wire.StatusNeed, c.out
+	}
+	if need := len(c.response.Body) + outSize; cap(c.out) < need {
+		c.out = make([]byte, 0, need)
 	}
 	c.out = wire.AppendResponse(c.out[:0], &c.response)
 	return wire.StatusResponse, c.out
@@ -340,6 +351,9 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 	if err != nil {
 		c.invalid(deviceKey, err)
 		return
+	}
+	if cap(c.body) == 0 {
+		c.body = make([]byte, 0, bodySize)
 	}
 	body, stopped := c.machine.Run(file.Program, c.body[:0], phone)
 	c.body = body

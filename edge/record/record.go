@@ -99,6 +99,10 @@ type Arena struct {
 	listed  int
 }
 
+// minValues is how many values the first block of an arena has at least: about as
+// many as an ordinary phone needs.
+const minValues = 640
+
 // NewArena makes an arena with room for this many values before it has to grow.
 func NewArena(values int) *Arena {
 	return &Arena{values: make([]Value, values), records: make([]Record, values/8)}
@@ -108,7 +112,7 @@ func NewArena(values int) *Arena {
 func (a *Arena) New(n int) Record {
 	if len(a.values)-a.used < n {
 		// The old block stays alive through the records cut from it.
-		a.values, a.used = make([]Value, 2*len(a.values)+n), 0
+		a.values, a.used = make([]Value, max(2*len(a.values), minValues)+n), 0
 	}
 	r := a.values[a.used : a.used+n : a.used+n]
 	a.used += n
@@ -119,7 +123,7 @@ func (a *Arena) New(n int) Record {
 // ordinary append.
 func (a *Arena) List(n int) []Record {
 	if len(a.records)-a.listed < n {
-		a.records, a.listed = make([]Record, 2*len(a.records)+n), 0
+		a.records, a.listed = make([]Record, max(2*len(a.records), minValues/8)+n), 0
 	}
 	l := a.records[a.listed : a.listed : a.listed+n]
 	a.listed += n

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,6 +150,9 @@ func Read(dir string) (*Descriptor, error) {
 	if err := decoder.Decode(d); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%s: has something after the object", name)
+	}
 	if err := d.check(filepath.Base(dir)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -183,7 +187,7 @@ func (d *Descriptor) check(folder string) error {
 				fail("%s: source %q is not among the sources", where, t)
 			}
 		}
-		if tag == "" {
+		if strings.TrimSpace(tag) == "" {
 			fail("%s: has no source; write \"unverified\" where there is none", where)
 		}
 	}
@@ -202,6 +206,16 @@ func (d *Descriptor) check(folder string) error {
 		if f.Template != "" && (f.Type == "" || !strings.Contains(f.Name, "{mac}")) {
 			fail("%s: a file with a body needs a type, and {mac} in its name: what is served must be proven", where)
 		}
+		// Letters in a path are those that the core lets through, and a digit is
+		// free only where no MAC says whose file it is.
+		before, after, proven := strings.Cut(f.Name, "{mac}")
+		rest := before + after
+		if !proven {
+			rest = strings.ReplaceAll(rest, "#", "0")
+		}
+		if f.Name == "" || record.Name.Check(rest) != "" {
+			fail("%s: no phone can ask for it: a name is letters, digits and \"._-\", with one {mac}, or # for digits", where)
+		}
 		if f.Kind == "" || kinds[f.Kind] {
 			fail("%s: kind %q is empty or used twice", where, f.Kind)
 		}
@@ -218,8 +232,11 @@ func (d *Descriptor) check(folder string) error {
 	}
 	models := map[string]bool{}
 	for _, m := range d.Models {
-		if models[m.Name] || record.Name.Check(m.Name) != "" || m.Lines == 0 {
+		if models[m.Name] || m.Name == "" || record.Name.Check(m.Name) != "" || m.Lines == 0 {
 			fail("model %q: a name used twice, no name, or no lines", m.Name)
+		}
+		if (m.Modules == 0) != (m.ModuleKeys == 0) {
+			fail("model %s: modules without keys, or keys without modules", m.Name)
 		}
 		models[m.Name] = true
 		source("model "+m.Name, m.Source)
