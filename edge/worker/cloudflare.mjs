@@ -15,6 +15,15 @@ const READ = { type: "arrayBuffer", cacheTtl: 60 };
 // Enough to tell a phone's make and firmware.
 const USER_AGENT_BYTES = 256;
 
+// Facts of a client certificate, and what the platform calls them.
+const CERTIFICATE = [
+  ["cert-presented", "certPresented"],
+  ["cert-verified", "certVerified"],
+  ["cert-revoked", "certRevoked"],
+  ["cert-subject", "certSubjectDNRFC2253"],
+  ["cert-issuer", "certIssuerDNRFC2253"],
+];
+
 const encoder = new TextEncoder();
 
 /**
@@ -44,7 +53,7 @@ export function createWorker(module, { now }) {
           now: Math.floor(now() / 1000),
           method: request.method,
           target,
-          facts: facts(request.headers, settings.facts),
+          facts: facts(request, settings.facts),
           keys: settings.keys,
         }, (key) => env.FLEET.get(key, READ)));
       } catch (error) {
@@ -61,11 +70,20 @@ function splitURL(url) {
   return { flags: scheme === "https" ? FLAG_TLS : 0, target: target || "/" };
 }
 
-function facts(headers, own) {
+function facts({ headers, cf }, own) {
   const authorization = headers.get("authorization"), agent = headers.get("user-agent");
   const facts = [...own];
   if (authorization !== null) facts.push(["authorization", authorization]);
   if (agent !== null) facts.push(["user-agent", cut(agent)]);
+  // Only what the platform itself says, and as it says it: "1" or "0", "SUCCESS" or
+  // a reason. Placeholders and what is missing are no facts; the core takes them for
+  // a no.
+  const certificate = cf?.tlsClientAuth;
+  if (certificate?.certPresented === "1") {
+    for (const [fact, field] of CERTIFICATE) {
+      if (typeof certificate[field] === "string") facts.push([fact, certificate[field]]);
+    }
+  }
   return facts;
 }
 
