@@ -38,7 +38,7 @@ deploy-check: wasm build/node_modules ## build what "wrangler deploy" would uplo
 build/node_modules: build/package-lock.json
 	@build/npm.sh
 
-bench: wasm build build/node_modules ## compare the core with the standard library and with JavaScript
+bench: wasm build/node_modules ## compare the core with the standard library and with JavaScript
 	@go run ./host/bench
 
 fuzz: ## run every fuzz test for FUZZTIME (1m)
