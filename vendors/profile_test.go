@@ -3,6 +3,7 @@ package vendors_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -29,6 +30,9 @@ type device struct {
 	keys     []key
 	timers   [3]spread.Timer // checkin, register, subscribe
 	boot     uint64
+	// What the documents say, "" where they say nothing.
+	admin, language, pickup, firmwareURL, bookName, bookURL string
+	ntp                                                     []string
 	// values are all texts that a person has typed; secrets those of them that are
 	// nobody's business.
 	values, secrets []string
@@ -180,7 +184,8 @@ func (d *dice) settings(s *source.Descriptor) {
 		d.tenant["auth"], d.made.password = "digest", true
 	}
 	if d.maybe(2) {
-		d.set("admin_password", d.secret(), d.secret())
+		d.made.admin = d.secret()
+		d.set("admin_password", d.made.admin, d.secret())
 	}
 	if d.maybe(2) {
 		d.set("time_zone", oneOf(d.shape, zones), "UTC")
@@ -190,10 +195,12 @@ func (d *dice) settings(s *source.Descriptor) {
 		if d.value.IntN(100) == 0 {
 			language = "tlh" // no phone speaks it: refused
 		}
+		d.made.language = language
 		d.set("language", language, list[0])
 	}
 	if d.maybe(2) {
-		d.set("ntp", []string{oneOf(d.value, hosts), oneOf(d.value, hosts)}[:d.shape.IntN(3)], []string{})
+		d.made.ntp = []string{oneOf(d.value, hosts), oneOf(d.value, hosts)}[:d.shape.IntN(3)]
+		d.set("ntp", d.made.ntp, []string{})
 	}
 	if d.maybe(3) {
 		codecs := slices.Clone(s.Codecs)
@@ -201,14 +208,17 @@ func (d *dice) settings(s *source.Descriptor) {
 		d.set("codecs", codecs[:1+d.shape.IntN(len(codecs))], codecs[:1])
 	}
 	if d.maybe(2) {
-		d.set("pickup_code", oneOf(d.value, dials), "*8")
+		d.made.pickup = oneOf(d.value, dials)
+		d.set("pickup_code", d.made.pickup, "*8")
 	}
 	if d.maybe(2) {
 		// Not in two documents: groups are merged field by field.
-		d.tenant["phonebook"] = map[string]any{"name": d.label(), "url": "https://pbx.example/book.xml?a=b&c=" + d.random(8)}
+		d.made.bookName, d.made.bookURL = d.label(), "https://pbx.example/book.xml?a=b&c="+d.random(8)
+		d.tenant["phonebook"] = map[string]any{"name": d.made.bookName, "url": d.made.bookURL}
 	}
 	if d.maybe(4) {
-		d.set("firmware_url", "http://fw.example/"+d.random(8)+".rom", "http://fw.example/old.rom")
+		d.made.firmwareURL = "http://fw.example/" + d.random(8) + ".rom"
+		d.set("firmware_url", d.made.firmwareURL, "http://fw.example/old.rom")
 	}
 }
 
@@ -434,4 +444,16 @@ func (d *device) timer(which int, name string, interval uint64) string {
 		t.Interval = interval
 	}
 	return strconv.FormatUint(t.For(d.mac, name).Units, 10)
+}
+
+// resets says whether a label that goes into the file would reset the parameter
+// that it is the value of.
+func (d *device) resets() bool {
+	if d.staged {
+		return false
+	}
+	const reset = "%NULL%"
+	return d.bookName == reset || slices.Contains(slices.Collect(maps.Values(d.extra)), reset) ||
+		slices.ContainsFunc(d.lines, func(l line) bool { return l.label == reset || l.display == reset }) ||
+		slices.ContainsFunc(d.keys, func(k key) bool { return k.label == reset })
 }

@@ -26,14 +26,17 @@ import (
 // layout says where a vendor's main file has what, so that a test can find again
 // what the documents said. A pack without a layout fails.
 type layout struct {
-	// head is the first line, and name what every parameter looks like.
-	head string
-	name *regexp.Regexp
-	// reset is the value that puts a parameter back, on and off those of a switch.
-	reset, on, off string
-	// enable is the switch of account N, key and moduleKey the type of a key.
-	enable, key, moduleKey string
-	// wants are the settings that the documents ask for.
+	// read takes the file apart the way a phone does.
+	read func(body []byte) ([]setting, error)
+	// off is the value of the switch of an account, and of the type of a key, that is
+	// not used.
+	off string
+	// enable is the switch of an account, key the type of a key; module 0 is the
+	// phone itself.
+	enable func(account int) string
+	key    func(module, index int) string
+	// wants are the settings that the documents ask for, "" for those that must not
+	// be in the file.
 	wants func(s *source.Descriptor, d *device) map[string]string
 	// zone reads the clock's rule back; nil where the file has none.
 	zone func(t *testing.T, file map[string]string) *clock
@@ -47,15 +50,16 @@ type layout struct {
 
 type setting struct{ name, value string }
 
-// readKeyValue reads "name = value" lines. It takes the file apart as plainly as a
-// phone might, and refuses all that two phones could take in different ways.
-func readKeyValue(l *layout, body []byte) (settings []setting, err error) {
+// readKeyValue reads "name = value" lines below a first line. It takes the file
+// apart as plainly as a phone might, and refuses all that two phones could take in
+// different ways.
+func readKeyValue(body []byte, head string, name *regexp.Regexp) (settings []setting, err error) {
 	if !utf8.Valid(body) || bytes.ContainsAny(body, "\r\x00\t\v\f\u0085\u2028\u2029\ufeff") {
 		return nil, fmt.Errorf("characters that may end a line")
 	}
-	text, found := strings.CutPrefix(string(body), l.head+"\n")
+	text, found := strings.CutPrefix(string(body), head+"\n")
 	if !found {
-		return nil, fmt.Errorf("the first line is not %s", l.head)
+		return nil, fmt.Errorf("the first line is not %s", head)
 	}
 	text, found = strings.CutSuffix(text, "\n")
 	if !found {
@@ -63,18 +67,18 @@ func readKeyValue(l *layout, body []byte) (settings []setting, err error) {
 	}
 	seen := map[string]bool{}
 	for i, line := range strings.Split(text, "\n") {
-		name, value, found := strings.Cut(line, "=")
-		name, value = strings.Trim(name, " "), strings.Trim(value, " ")
+		parameter, value, found := strings.Cut(line, "=")
+		parameter, value = strings.Trim(parameter, " "), strings.Trim(value, " ")
 		switch {
-		case !found || line != name+" = "+value || value == "":
+		case !found || line != parameter+" = "+value || value == "":
 			return nil, fmt.Errorf("line %d is not a name and a value: %q", i+2, line)
-		case !l.name.MatchString(name):
-			return nil, fmt.Errorf("line %d has the name %q", i+2, name)
-		case seen[name]:
-			return nil, fmt.Errorf("line %d sets %s a second time", i+2, name)
+		case !name.MatchString(parameter):
+			return nil, fmt.Errorf("line %d has the name %q", i+2, parameter)
+		case seen[parameter]:
+			return nil, fmt.Errorf("line %d sets %s a second time", i+2, parameter)
 		}
-		seen[name] = true
-		settings = append(settings, setting{name, value})
+		seen[parameter] = true
+		settings = append(settings, setting{parameter, value})
 	}
 	return settings, nil
 }
@@ -106,8 +110,8 @@ func each(t *testing.T, f func(t *testing.T, s *source.Descriptor, l *layout, p 
 	for i, s := range packs {
 		t.Run(s.Vendor, func(t *testing.T) {
 			l := layouts[s.Vendor]
-			if l == nil || s.Syntax != "keyvalue" {
-				t.Fatalf("this test has no layout of the files of %s in the syntax %s", s.Vendor, s.Syntax)
+			if l == nil {
+				t.Fatalf("this test has no layout of the files of %s", s.Vendor)
 			}
 			f(t, s, l, &vendors.Packs[i])
 		})
@@ -166,7 +170,7 @@ func config(t *testing.T, l *layout, p *pack.Pack, tenantDocument, deviceDocumen
 	if err != nil {
 		t.Fatalf("%v: %s %s", err, tenantDocument, deviceDocument)
 	}
-	settings, err := readKeyValue(l, body)
+	settings, err := l.read(body)
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, body)
 	}
@@ -214,11 +218,14 @@ func TestRandomProfiles(t *testing.T) {
 				}
 				continue
 			}
-			settings, err := readKeyValue(l, body)
+			settings, err := l.read(body)
 			if err != nil {
 				t.Fatalf("%s\n%v:\n%s", where, err, body)
 			}
 			rendered++
+			if d.resets() {
+				t.Fatalf("%s\na label that is a reset token is written:\n%s", where, body)
+			}
 			file := values(settings)
 			for _, s := range settings {
 				typed := func(v string) bool { return strings.HasSuffix(s.value, v) }
@@ -228,7 +235,8 @@ func TestRandomProfiles(t *testing.T) {
 			}
 			want := l.wants(s, d)
 			for name, value := range want {
-				if got, ok := file[name]; !ok || got != value {
+				// "" is for what must not be there.
+				if got, ok := file[name]; got != value || ok != (value != "") {
 					t.Fatalf("%s\n%s = %q (there: %v), want %q", where, name, got, ok, value)
 				}
 			}
@@ -249,7 +257,7 @@ func TestRandomProfiles(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			again, err := readKeyValue(l, body)
+			again, err := l.read(body)
 			if err != nil {
 				t.Fatalf("%s\nwith other values: %v", where, err)
 			}
@@ -315,46 +323,29 @@ func checkTimers(t *testing.T, s *source.Descriptor, d *device, file map[string]
 // file does not name.
 func checkPlaces(t *testing.T, l *layout, d *device, file map[string]string, where string) {
 	t.Helper()
-	count := func(pattern string) (n int) {
-		r := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), "%d", `\d+`) + "$")
-		for name := range file {
-			if r.MatchString(name) {
-				n++
-			}
-		}
-		return n
-	}
-	places := func(what, pattern string, n int, used func(i int) bool, module ...any) {
-		for i := 1; i <= n; i++ {
-			name := fmt.Sprintf(pattern, append(module, i)...)
-			value, ok := file[name]
-			if !ok || !used(i) && value != l.off {
-				t.Fatalf("%s\n%s %d of %d: %s = %q, there: %v", where, what, i, n, name, value, ok)
-			}
+	// One place more than there is must not be written either.
+	place := func(name string, exists, used bool) {
+		value, ok := file[name]
+		if ok != exists || ok && !used && value != l.off {
+			t.Fatalf("%s\n%s = %q, there: %v; it exists: %v, is used: %v", where, name, value, ok, exists, used)
 		}
 	}
-	places("account", l.enable, int(d.model.Lines), func(i int) bool {
-		return slices.ContainsFunc(d.lines, func(l line) bool { return l.index == i })
-	})
-	if n := count(l.enable); n != int(d.model.Lines) {
-		t.Fatalf("%s\n%d accounts, the model has %d", where, n, d.model.Lines)
+	for i := 1; i <= profile.MaxLines; i++ {
+		used := slices.ContainsFunc(d.lines, func(l line) bool { return l.index == i })
+		place(l.enable(i), i <= int(d.model.Lines), used)
 	}
-	modules := 0
-	for _, k := range d.keys {
-		modules = max(modules, k.module)
-	}
-	for m := 0; m <= modules; m++ {
-		used := func(i int) bool {
-			return slices.ContainsFunc(d.keys, func(k key) bool { return k.module == m && k.index == i })
-		}
+	for m := 0; m <= int(d.model.Modules)+1; m++ {
+		// A module that the profile does not name may not be there.
+		room := int(d.model.ModuleKeys)
 		if m == 0 {
-			places("key", l.key, int(d.model.Keys), used)
-		} else if slices.ContainsFunc(d.keys, func(k key) bool { return k.module == m }) {
-			places("module key", l.moduleKey, int(d.model.ModuleKeys), used, m)
+			room = int(d.model.Keys)
+		} else if !slices.ContainsFunc(d.keys, func(k key) bool { return k.module == m }) {
+			room = 0
 		}
-	}
-	if n := count(l.key); n != int(d.model.Keys) {
-		t.Fatalf("%s\n%d keys, the model has %d", where, n, d.model.Keys)
+		for i := 1; i <= profile.MaxKeys; i++ {
+			used := slices.ContainsFunc(d.keys, func(k key) bool { return k.module == m && k.index == i })
+			place(l.key(m, i), i <= room, used)
+		}
 	}
 }
 
@@ -505,7 +496,7 @@ func TestTimersOutsideOfTheRange(t *testing.T) {
 					t.Errorf("%s of %d seconds: %v", name, c.seconds, err)
 				}
 				if err == nil {
-					n, _ := strconv.ParseUint(values(must(readKeyValue(l, body)))[parameters(s, name, []line{{index: 1}})[0]], 10, 64)
+					n, _ := strconv.ParseUint(values(must(l.read(body)))[parameters(s, name, []line{{index: 1}})[0]], 10, 64)
 					if n < timer.Min || n == 0 || timer.Max != 0 && n > timer.Max || n > c.seconds/timer.Unit {
 						t.Errorf("%s of %d seconds: the file has %d", name, c.seconds, n)
 					}
@@ -530,7 +521,7 @@ func TestExtraSettings(t *testing.T) {
 		for seed := range uint64(400) {
 			d := randomDevice(s, nil, seed, seed)
 			if body, err := render(d.tenantDocument, d.deviceDocument, p, "config"); err == nil {
-				for _, s := range must(readKeyValue(l, body)) {
+				for _, s := range must(l.read(body)) {
 					written[s.name] = true
 				}
 			}

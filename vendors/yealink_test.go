@@ -13,9 +13,15 @@ import (
 )
 
 var layouts = map[string]*layout{"yealink": {
-	head: "#!version:1.0.0.1", name: regexp.MustCompile(`^[a-zA-Z0-9_.]+$`),
-	reset: "%NULL%", on: "1", off: "0",
-	enable: "account.%d.enable", key: "linekey.%d.type", moduleKey: "expansion_module.%d.key.%d.type",
+	read:   func(body []byte) ([]setting, error) { return readKeyValue(body, "#!version:1.0.0.1", yealinkName) },
+	off:    "0",
+	enable: func(account int) string { return fmt.Sprintf("account.%d.enable", account) },
+	key: func(module, index int) string {
+		if module > 0 {
+			return fmt.Sprintf("expansion_module.%d.key.%d.type", module, index)
+		}
+		return fmt.Sprintf("linekey.%d.type", index)
+	},
 	wants: yealinkWants, zone: yealinkZone,
 	settings: []string{"features.dnd.allow", "phone_setting.backlight_time", "dialplan.area_code.code", "local_time.date_format", "softkey.layout", "edk.edklist.1.mname"},
 	denied: []string{
@@ -46,6 +52,30 @@ func yealinkWants(s *source.Descriptor, d *device) map[string]string {
 	want := map[string]string{
 		"static.auto_provision.server.url": ownURL, "sip.reg_surge_prevention": strconv.FormatUint(d.boot, 10), "sip.notify_reboot_enable": "0",
 	}
+	secret := func(s string) string {
+		if s == "" || d.staged {
+			return ""
+		}
+		return "admin:" + s
+	}
+	want["static.security.user_password"] = secret(d.admin)
+	want["static.firmware.url"] = d.firmwareURL
+	want["lang.gui"], want["lang.wui"] = s.Tables["language"][d.language], s.Tables["language"][d.language]
+	for i := range 2 {
+		name := fmt.Sprintf("local_time.ntp_server%d", i+1)
+		if want[name] = ""; i < len(d.ntp) {
+			want[name] = d.ntp[i]
+		}
+	}
+	want["remote_phonebook.data.1.name"], want["remote_phonebook.data.1.url"] = "%NULL%", "%NULL%"
+	if d.bookURL != "" && !d.staged {
+		want["remote_phonebook.data.1.name"], want["remote_phonebook.data.1.url"] = d.bookName, d.bookURL
+	}
+	want["features.pickup.direct_pickup_enable"], want["features.pickup.direct_pickup_code"] = "0", ""
+	if d.pickup != "" && !d.staged {
+		want["features.pickup.direct_pickup_enable"], want["features.pickup.direct_pickup_code"] = "1", d.pickup
+	}
+	want["static.auto_provision.server.username"], want["static.auto_provision.server.password"] = "", ""
 	if d.password {
 		want["static.auto_provision.server.username"], want["static.auto_provision.server.password"] = d.mac, ownPassword
 	}
@@ -107,6 +137,7 @@ type clock struct {
 type change struct{ month, week, weekday, hour int }
 
 var (
+	yealinkName   = regexp.MustCompile(`^[a-zA-Z0-9_.]+$`)
 	yealinkOffset = regexp.MustCompile(`^(?:0|([+-])(\d{1,2})(?::(30|45))?)$`)
 	yealinkChange = regexp.MustCompile(`^([1-9]|1[0-2])/([1-5])/([1-7])/(\d|1\d|2[0-3])$`)
 )

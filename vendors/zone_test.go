@@ -81,7 +81,7 @@ func TestZones(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := l.zone(t, values(must(readKeyValue(l, body))))
+			c := l.zone(t, values(must(l.read(body))))
 			var moments [2]time.Time
 			if c.summer {
 				changes++

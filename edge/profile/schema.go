@@ -178,7 +178,7 @@ var Codec = &record.Schema{Name: "codec", Single: true, Fields: []record.Field{
 
 // Setting is a vendor's parameter that the profile has no field for.
 var Setting = &record.Schema{Name: "setting", Fields: []record.Field{
-	{Name: "name", Kind: record.String, Rule: record.Name, Min: 1, Max: 64},
+	{Name: "name", Kind: record.String, Rule: record.Parameter, Min: 1, Max: 64},
 	{Name: "value", Kind: record.String, Rule: record.Secret, Min: 1, Max: 256},
 }}
 
@@ -240,7 +240,7 @@ var Tenant = &record.Schema{Name: "tenant", Fields: append(settings[:shared:shar
 	record.Field{Name: "schema", Kind: record.Int, Min: 1, Max: 1, Default: "1"},
 	record.Field{Name: "spread", Kind: record.Int, Min: 1, Max: 1, Default: "1"},
 	record.Field{Name: "place", Kind: record.String, Words: Places, Default: "jump-1"},
-	record.Field{Name: "url", Kind: record.String, Rule: record.URL, Min: 8, Max: 255},
+	record.Field{Name: "url", Kind: record.String, Rule: record.Base, Min: 8, Max: 255},
 	record.Field{Name: "auth", Kind: record.String, Words: Auths, Default: "token"},
 	record.Field{Name: "client_cert", Kind: record.Bool, Default: "false"},
 	record.Field{Name: "line", Kind: record.Group, Of: LineDefaults},

@@ -157,7 +157,11 @@ func (c *Core) answer(r *wire.Request) {
 		c.refuse(404, Malformed)
 		return
 	}
-	c.note("tenant", p.tenant)
+	// With the segments the wrong way round the tenant would be a token, and the
+	// record is no place for one.
+	if _, ok := generationOf(p.token); ok || p.token == OpenToken {
+		c.note("tenant", p.tenant)
+	}
 	if !file.MAC {
 		c.note("file", file.Kind)
 		c.refuse(404, NotServed)
@@ -264,6 +268,11 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	if !c.authorize(r, p, mac, proof, tenant[profile.TenantAuth].Str) {
 		return
 	}
+	withCert := tenant[profile.TenantClientCert].Num != 0
+	if withCert && !verified(r) {
+		c.refuse(404, NoCert)
+		return
+	}
 	if deviceDocument.State == wire.Absent {
 		c.refuse(404, NoDevice)
 		return
@@ -296,7 +305,7 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 		c.invalid(deviceKey, &profile.Error{Path: "vendor", What: what})
 		return
 	}
-	if tenant[profile.TenantClientCert].Num != 0 && !certified(r, vendor, mac) {
+	if withCert && !certified(r, vendor, mac) {
 		c.refuse(404, NoCert)
 		return
 	}

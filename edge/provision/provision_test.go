@@ -411,7 +411,7 @@ func TestRotation(t *testing.T) {
 	for _, keys := range [][]string{{currentKey}, {currentKey, previousKey}} {
 		for _, token := range []string{current, previous} {
 			// Two instances, a day apart.
-			for _, now := range []uint64{0, 1_800_000_000, 1_800_086_400, 1 << 63} {
+			for _, now := range []uint64{0, 1_800_000_000, 1_800_086_401, 1 << 63} {
 				w := newWorld()
 				w.Keys, w.Now = keys, now
 				w.target("demo", token, goodMAC+".cfg")

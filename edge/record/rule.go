@@ -25,12 +25,18 @@ const (
 	// URL is an absolute http, https or tftp URL without user, password, blanks
 	// or characters that a phone could take for a macro.
 	URL
+	// Base is an http or https URL that more path is put behind: without query, and
+	// with at most one slash at its end.
+	Base
+	// Parameter is the name of a vendor's parameter in a profile: A-Z, a-z, 0-9 and
+	// "_", with single dots between.
+	Parameter
 	// MAC is 12 lower-case hexadecimal digits of a single device: neither a
 	// group address nor all zero.
 	MAC
 	// Tenant is 1 to 32 of a-z, 0-9 and "-", neither first nor last a "-".
 	Tenant
-	// Name is the name of a vendor's parameter: A-Z, a-z, 0-9, ".", "_" and "-".
+	// Name is a name of a vendor or a model: A-Z, a-z, 0-9, ".", "_" and "-".
 	Name
 	// Zone is the name of a time zone of the IANA database.
 	Zone
@@ -68,6 +74,14 @@ func (r Rule) Check(s string) string {
 		if !isURL(s) {
 			return "is not an absolute http, https or tftp URL without user, password or blanks"
 		}
+	case Base:
+		if !isBase(s) {
+			return "is not an absolute http or https URL without user, password, query or blanks"
+		}
+	case Parameter:
+		if !isParameter(s) {
+			return `is not a parameter name: letters, digits and "_" with dots between`
+		}
 	case MAC:
 		if !IsMAC(s) {
 			return "is not the MAC of a device in 12 lower-case hexadecimal digits"
@@ -78,7 +92,7 @@ func (r Rule) Check(s string) string {
 		}
 	case Name:
 		if !only(s, nameSet) {
-			return "is not a parameter name"
+			return `is not a name of letters, digits, ".", "_" and "-"`
 		}
 	case Zone:
 		if !only(s, zoneSet) {
@@ -331,6 +345,33 @@ func isEscaped(s string) bool {
 
 func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+func isBase(s string) bool {
+	for i := range len(s) {
+		if s[i] == '?' {
+			return false
+		}
+	}
+	return isURL(s) && s[0] == 'h' && !(s[len(s)-1] == '/' && s[len(s)-2] == '/')
+}
+
+func isParameter(s string) bool {
+	part := 0
+	for i := 0; i <= len(s); i++ {
+		if i == len(s) || s[i] == '.' {
+			if part == 0 {
+				return false
+			}
+			part = 0
+			continue
+		}
+		if !alphanumeric(s[i]) && s[i] != '_' {
+			return false
+		}
+		part++
+	}
+	return true
 }
 
 func isPort(s string) bool {

@@ -54,7 +54,7 @@ var legitimate = []string{
 	"a", "%NULL%", "<<END OF FILE>>", "\ufffd", "\ufdcf\ufdf0", "\u2027\u202f", "\U0001fffd",
 }
 
-var all = []Rule{Plain, Label, Secret, User, Dial, Host, URL, MAC, Tenant, Name, Zone, Tag, Version}
+var all = []Rule{Plain, Label, Secret, User, Dial, Host, URL, Base, Parameter, MAC, Tenant, Name, Zone, Tag, Version}
 
 const edge = "has a blank at its edge"
 
@@ -105,7 +105,13 @@ var rules = []struct {
 	{"tenant", Tenant, []string{"a", "0", "demo", "a-b", "a--b", strings.Repeat("a", 32)}, []string{
 		"", "-", "-a", "a-", "A", "Demo", "a_b", "a.b", "a/b", "a b", "é", "..", strings.Repeat("a", 33),
 	}, `is not 1 to 32 of a-z, 0-9 and "-"`},
-	{"name", Name, []string{"", "a", "account.1.label", "P271", "a_b-C"}, []string{"a b", "a=b", "a:b", "a\\", "a/b", "é", "a#", "!a", "^a", "a\"", "<a>"}, "is not a parameter name"},
+	{"name", Name, []string{"", "a", "account.1.label", "P271", "a_b-C"}, []string{"a b", "a=b", "a:b", "a\\", "a/b", "é", "a#", "!a", "^a", "a\"", "<a>"}, `is not a name of letters, digits, ".", "_" and "-"`},
+	{"base", Base, []string{"https://prov.example.com", "http://a/", "https://h:8443/a/b", "https://[2001:db8::1]/x"}, []string{
+		"", "https://h/?a=b", "https://h?x", "https://h//", "https://h/a//", "tftp://h/", "https://u:p@h/", "https://h/a b", "h", "https://h/#f",
+	}, "is not an absolute http or https URL without user, password, query or blanks"},
+	{"parameter", Parameter, []string{"a", "features.dnd.allow", "P271", "Display_Name_1_", "a.1.b"}, []string{
+		"", ".", "a.", ".a", "a..b", "a-b", "a b", "a=b", "a:b", "é", "a/b",
+	}, `is not a parameter name: letters, digits and "_" with dots between`},
 	{"zone", Zone, []string{"", "UTC", "Europe/Belgrade", "America/Port-au-Prince", "Etc/GMT+5", "America/Argentina/Buenos_Aires"}, []string{
 		"../etc/passwd", "Europe.Belgrade", "Europe/Belgrade ", "a b", ":UTC", "é",
 	}, "is not the name of a time zone"},

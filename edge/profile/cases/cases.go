@@ -96,7 +96,7 @@ var Accepted = []Good{
 	{"F31: label of 24 emoji", Device, LineWith(`"label":"` + strings.Repeat("🍕", 24) + `"`)},
 	{"label of one character", Device, LineWith(`"label":"é"`)},
 	{"user with marks", Device, LineWith(`"voicemail":"sip:vm@pbx.example"`)},
-	{"URLs", Tenant, TenantWith(`"url":"http://[2001:db8::1]:8080/a%20b?c=d","firmware_url":"tftp://192.0.2.1/x","phonebook":{"url":"https://a"}`)},
+	{"URLs", Tenant, TenantWith(`"url":"http://[2001:db8::1]:8080/a%20b","firmware_url":"tftp://192.0.2.1/x?c=d","phonebook":{"url":"https://a"}`)},
 	{"hosts", Tenant, TenantWith(`"ntp":["[::1]","a_b.example"]`)},
 	{"all codecs", Tenant, TenantWith(`"codecs":["opus","g722","pcma","pcmu","g729","ilbc","g726-32"]`)},
 	{"as many lines as may be", Device, DeviceWith(`"lines":[` + repeat(`{}`, 250) + `]`)},
@@ -120,20 +120,23 @@ func settings(n int) string {
 
 // Texts of errors that many rows share.
 const (
-	notJSON   = "is not JSON"
-	notObject = "is not a JSON object"
-	tooDeep   = "nests deeper than 64 levels"
-	notString = "is not a string"
-	notNumber = "is not a number"
-	notBool   = "is not true or false"
-	noWord    = "is none of its words"
-	control   = "has a control character"
-	notUTF8   = "is not UTF-8"
-	half      = "has half a surrogate pair"
-	notHost   = "is not a host name or address"
-	notURL    = "is not an absolute http, https or tftp URL without user, password or blanks"
-	seconds   = "is not a whole number from 1 to 31622400"
-	port      = "is not a whole number from 1 to 65535"
+	notJSON      = "is not JSON"
+	notObject    = "is not a JSON object"
+	tooDeep      = "nests deeper than 64 levels"
+	notString    = "is not a string"
+	notNumber    = "is not a number"
+	notBool      = "is not true or false"
+	noWord       = "is none of its words"
+	control      = "has a control character"
+	notUTF8      = "is not UTF-8"
+	half         = "has half a surrogate pair"
+	notHost      = "is not a host name or address"
+	notName      = `is not a name of letters, digits, ".", "_" and "-"`
+	notParameter = `is not a parameter name: letters, digits and "_" with dots between`
+	notBase      = "is not an absolute http or https URL without user, password, query or blanks"
+	notURL       = "is not an absolute http, https or tftp URL without user, password or blanks"
+	seconds      = "is not a whole number from 1 to 31622400"
+	port         = "is not a whole number from 1 to 65535"
 )
 
 // Refused are bad documents, with the numbers of the kinds of bad input ("F3").
@@ -228,7 +231,7 @@ var Refused = append([]Bad{
 	{"half a pair in the name of a setting", Device, DeviceWith(`"extra":{"acme":{"\ud800":"x"}}`), "extra.acme: has a name that " + half},
 	{"blank first", Device, LineWith(`"label":" a"`), "lines[0].label: has a blank at its edge"},
 	{"blank last in a secret", Device, LineWith(`"auth_user":"a "`), "lines[0].auth_user: has a blank at its edge"},
-	{"F23: vendor is no word", Tenant, TenantWith(`"vendor":"ac me"`), "vendor: is not a parameter name"},
+	{"F23: vendor is no word", Tenant, TenantWith(`"vendor":"ac me"`), "vendor: " + notName},
 	{"F23: firmware", Tenant, TenantWith(`"firmware":"v86"`), "firmware: is not a version: digits with dots between"},
 	{"F24: unknown word", Device, DeviceWith(`"state":"retired"`), "state: " + noWord},
 	{"F24: other case", Device, DeviceWith(`"state":"Active"`), "state: " + noWord},
@@ -253,11 +256,13 @@ var Refused = append([]Bad{
 	{"F28: negative port", Device, LineWith(`"port":-5060`), "lines[0].port: " + port},
 	{"F28: port is a string", Device, LineWith(`"port":"5060"`), "lines[0].port: " + notNumber},
 	{"F28: tenant's port", Tenant, TenantWith(`"line":{"outbound_port":65536}`), "line.outbound_port: " + port},
-	{"F30: javascript", Tenant, TenantWith(`"url":"javascript:alert(1)"`), "url: " + notURL},
+	{"F30: javascript", Tenant, TenantWith(`"url":"javascript:alert(1)"`), "url: " + notBase},
 	{"F30: file", Tenant, TenantWith(`"firmware_url":"file:///etc/passwd"`), "firmware_url: " + notURL},
-	{"F30: user and password", Tenant, TenantWith(`"url":"http://u:p@h/"`), "url: " + notURL},
+	{"F30: user and password", Tenant, TenantWith(`"url":"http://u:p@h/"`), "url: " + notBase},
+	{"F30: query in the base", Tenant, TenantWith(`"url":"http://h/?a=b"`), "url: " + notBase},
+	{"F30: slashes at the end of the base", Tenant, TenantWith(`"url":"http://h/a//"`), "url: " + notBase},
 	{"F30: macro", Tenant, TenantWith(`"phonebook":{"url":"http://a/$MAC"}`), "phonebook.url: " + notURL},
-	{"F30: bad escape", Tenant, TenantWith(`"url":"http://a/%zz"`), "url: " + notURL},
+	{"F30: bad escape", Tenant, TenantWith(`"url":"http://a/%zz"`), "url: " + notBase},
 	{"F30: short", Tenant, TenantWith(`"url":"http://"`), "url: is shorter than 8 bytes"},
 	{"F30: long", Tenant, TenantWith(`"url":"http://a/` + strings.Repeat("x", 250) + `"`), "url: is longer than 255 bytes"},
 	{"host with port", Device, LineWith(`"server":"pbx:5060"`), "lines[0].server: " + notHost},
@@ -303,8 +308,8 @@ var Refused = append([]Bad{
 	{"setting without a name", Tenant, TenantWith(`"extra":{"acme":{"":"x"}}`), "extra.acme: has a name that is shorter than 1 bytes"},
 	{"setting with a long name", Tenant, TenantWith(`"extra":{"acme":{"` + strings.Repeat("a", 65) + `":"x"}}`), "extra.acme: has a name that is longer than 64 bytes"},
 	{"setting that writes a line", Tenant, TenantWith(`"extra":{"acme":{"a = 1\nb":"x"}}`), "extra.acme: has a name that " + control},
-	{"setting that is no name", Tenant, TenantWith(`"extra":{"acme":{"a = b":"x"}}`), "extra.acme: has a name that is not a parameter name"},
-	{"vendor that is no name", Tenant, TenantWith(`"extra":{"a/b":{}}`), "extra: has a name that is not a parameter name"},
+	{"setting that is no name", Tenant, TenantWith(`"extra":{"acme":{"a = b":"x"}}`), "extra.acme: has a name that " + notParameter},
+	{"vendor that is no name", Tenant, TenantWith(`"extra":{"a/b":{}}`), "extra: has a name that " + notName},
 	{"generation too high", Device, DeviceWith(`"generation":32768`), "generation: is not a whole number from 0 to 32767"},
 }, numbers()...)
 

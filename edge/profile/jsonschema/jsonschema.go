@@ -293,6 +293,11 @@ func rule(n *node, f *record.Field) {
 	case record.URL:
 		n.Format = "uri"
 		n.Pattern = "^(https?|tftp)://" + hostPattern + `(:[1-9][0-9]{0,4})?([/?]([A-Za-z0-9/?&=_.~+,:;@!()*'-]|%[0-9A-Fa-f]{2})*)?$`
+	case record.Base:
+		n.Format = "uri"
+		n.Pattern = "^https?://" + hostPattern + `(:[1-9][0-9]{0,4})?(/([A-Za-z0-9/&=_.~+,:;@!()*'-]|%[0-9A-Fa-f]{2})*)?$`
+	case record.Parameter:
+		n.Pattern = `^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*$`
 	case record.MAC:
 		n.Pattern = "^[0-9a-f][02468ace][0-9a-f]{10}$"
 		n.Not = &node{Const: "000000000000"}

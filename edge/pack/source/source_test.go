@@ -1,0 +1,129 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const goodPack = `{
+  "vendor": "acme", "title": "Acme phones", "syntax": "keyvalue",
+  "files": [
+    {"name": "{mac}.cfg", "kind": "config", "type": "text/plain", "template": "mac.tmpl"},
+    {"name": "model##.cfg", "kind": "common", "why": "nothing can be proven"}
+  ],
+  "timers": {"checkin": {"parameter": "poll", "unit": 60, "min": 1, "max": 1440, "default": 60, "scope": "phone", "source": "guide"}},
+  "models": [{"name": "A1", "lines": 1, "keys": 2, "modules": 1, "module_keys": 20, "source": "guide unverified"}],
+  "codecs": ["pcma"],
+  "tables": {"transport": {"udp": "0"}},
+  "extra": {"allow": ["screen.*"], "deny": ["screen.lock*"]},
+  "certificate": {"attribute": "CN", "issuers": ["Acme"], "source": "guide"},
+  "reboot": [{"parameter": "vlan", "source": "guide"}],
+  "sources": {"guide": "Acme, administrator guide, p. 12"}
+}`
+
+// read reads a pack with this descriptor and template.
+func read(t *testing.T, descriptor, template string) (*Descriptor, error) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "acme")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"pack.json": descriptor, "mac.tmpl": template} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Read(dir)
+}
+
+func TestRead(t *testing.T) {
+	d, err := read(t, goodPack, "{{.mac}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Pack()
+	if f, mac := p.File("001565aabb01.cfg"); f == nil || f.Kind != "config" || f.Program == nil || mac != "001565aabb01" {
+		t.Errorf("the configuration: %+v %s", f, mac)
+	}
+	if f, _ := p.File("model12.cfg"); f == nil || f.MAC || f.Program != nil {
+		t.Errorf("the common file: %+v", f)
+	}
+	if p.Checkin.Unit != 60 || p.Checkin.Max != 1440 || p.Register.Unit != 0 || len(p.Models) != 1 || p.Models[0].ModuleKeys != 20 {
+		t.Errorf("%+v", p)
+	}
+	one, err := Generate([]*Descriptor{d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Generate([]*Descriptor{d})
+	if err != nil || string(one) != string(again) {
+		t.Errorf("generated twice, and not the same: %v", err)
+	}
+}
+
+// Every mistake in a descriptor is an error that says where.
+func TestReadRefuses(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"unknown field", `"title"`, `"titel"`, `unknown field "titel"`},
+		{"no JSON", `{`, `{,`, "invalid character"},
+		{"two objects", "12\"}\n}", "12\"}\n} {}", "has something after the object"},
+		{"another folder's", `"acme"`, `"brand"`, `vendor "brand" is not the name of the folder, "acme"`},
+		{"syntax", `"keyvalue"`, `"toml"`, `unknown syntax "toml"`},
+		{"neither template nor why", `, "template": "mac.tmpl"`, ``, "file {mac}.cfg: needs either a template, or a why"},
+		{"template and why", `"template"`, `"why": "x", "template"`, "file {mac}.cfg: needs either a template, or a why"},
+		{"no type", `"type": "text/plain", `, ``, "file {mac}.cfg: a file with a body needs a type"},
+		{"secrets without a MAC", `"why": "nothing can be proven"`, `"type": "text/plain", "template": "mac.tmpl"`, "file model##.cfg: a file with a body needs a type, and {mac}"},
+		{"name with a slash", `"{mac}.cfg"`, `"a/{mac}.cfg"`, "file a/{mac}.cfg: no phone can ask for it"},
+		{"name with a blank", `"{mac}.cfg"`, `"{mac} .cfg"`, "no phone can ask for it"},
+		{"name with two MACs", `"{mac}.cfg"`, `"{mac}{mac}.cfg"`, "no phone can ask for it"},
+		{"name with MAC and digit", `"{mac}.cfg"`, `"{mac}#.cfg"`, "no phone can ask for it"},
+		{"no name", `"model##.cfg"`, `""`, "no phone can ask for it"},
+		{"no kind", `"common"`, `""`, `file model##.cfg: kind "" is empty or used twice`},
+		{"kind twice", `"common"`, `"config"`, `file model##.cfg: kind "config" is empty or used twice`},
+		{"unknown timer", `"checkin"`, `"chekin"`, "timer chekin: no such timer"},
+		{"timer without unit", `"unit": 60, `, ``, "timer checkin: needs a parameter, a unit"},
+		{"timer without parameter", `"parameter": "poll", `, ``, "timer checkin: needs a parameter, a unit"},
+		{"timer with an empty range", `"max": 1440`, `"max": 0, "min": 2, "max": 1`, "timer checkin: needs a parameter, a unit"},
+		{"unknown source", `"source": "guide"}},`, `"source": "giude"}},`, `timer checkin: source "giude" is not among the sources`},
+		{"no source", `"source": "guide unverified"`, `"source": ""`, "model A1: has no source"},
+		{"blank source", `"source": "guide unverified"`, `"source": " "`, "model A1: has no source"},
+		{"reboot without source", `{"parameter": "vlan", "source": "guide"}`, `{"parameter": "vlan"}`, "reboot vlan: has no source"},
+		{"model without name", `"A1"`, `""`, `model ""`},
+		{"model with a blank", `"A1"`, `"A 1"`, `model "A 1"`},
+		{"model twice", `"models": [`, `"models": [{"name": "A1", "lines": 1, "keys": 0, "source": "guide"},`, `model "A1": a name used twice`},
+		{"model without lines", `"lines": 1`, `"lines": 0`, `model "A1"`},
+		{"modules without keys", `, "module_keys": 20`, ``, "model A1: modules without keys"},
+		{"codec", `"pcma"`, `"mp3"`, `codec "mp3": a profile cannot name it`},
+		{"deny in upper case", `"screen.lock*"`, `"screen.Lock*"`, `extra: "screen.Lock*"`},
+		{"certificate without attribute", `"attribute": "CN", `, ``, "certificate: needs the attribute"},
+		{"certificate without source", `["Acme"], "source": "guide"`, `["Acme"]`, "certificate: has no source"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(goodPack, c.old) {
+				t.Fatalf("no %s", c.old)
+			}
+			_, err := read(t, strings.Replace(goodPack, c.old, c.new, 1), "{{.mac}}\n")
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), filepath.Join("acme", "pack.json")) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+	_, err := read(t, strings.Replace(strings.Replace(goodPack, `"pcma"`, `"mp3"`, 1), `"checkin"`, `"chekin"`, 1), "")
+	if err == nil || !strings.Contains(err.Error(), "mp3") || !strings.Contains(err.Error(), "chekin") {
+		t.Errorf("two mistakes are not both reported: %v", err)
+	}
+	if _, err := read(t, goodPack, "\n{{.mca}}\n"); err == nil || !strings.Contains(err.Error(), "acme/mac.tmpl:2") {
+		t.Errorf("a mistake in a template: %v", err)
+	}
+	if _, err := read(t, strings.Replace(goodPack, "mac.tmpl", "no.tmpl", 1), ""); err == nil {
+		t.Error("a template that is not there")
+	}
+	if _, err := Read(t.TempDir()); err == nil {
+		t.Error("a folder without pack.json")
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "x")); err == nil {
+		t.Error("no folder")
+	}
+}
