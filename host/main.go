@@ -40,6 +40,7 @@ var commands = []func(*world) *cobra.Command{
 	explainCommand,
 	rotateCommand,
 	planCommand,
+	simulateCommand,
 }
 
 func main() {
