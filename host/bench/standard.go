@@ -103,6 +103,7 @@ type stdZone struct {
 type stdPhone struct {
 	stdSettings
 	Mac, Url                 string
+	ProvisioningPassword     string
 	Checkin, Subscribe, Boot uint64
 	Zone                     *stdZone
 	Lines                    []stdLine
