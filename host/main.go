@@ -41,6 +41,8 @@ var commands = []func(*world) *cobra.Command{
 	rotateCommand,
 	planCommand,
 	simulateCommand,
+	drainCommand,
+	wavesCommand,
 }
 
 func main() {

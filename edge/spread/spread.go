@@ -30,7 +30,7 @@ func (t Timer) For(mac, name string) Value {
 	if t.Unit > 1 && t.Window > 0 {
 		v.Limits |= Unit
 	}
-	lowest := max(floor, t.Min)
+	lowest := max(floor, t.Min, 1) // a timer of zero is none
 	// The window shrinks at the floor. Clamping after the draw would pile
 	// everyone who falls below it on the floor itself.
 	v.Slots = window

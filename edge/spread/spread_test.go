@@ -59,6 +59,7 @@ func FuzzBounds(f *testing.F) {
 	f.Add(uint64(3600), uint64(600), uint64(60), uint64(1), uint64(0), uint64(7), true)
 	f.Add(uint64(300), uint64(600), uint64(60), uint64(60), uint64(2), uint64(1), false)
 	f.Add(uint64(60), uint64(600), uint64(60), uint64(60), uint64(0), uint64(3), false)
+	f.Add(uint64(60), uint64(625), uint64(0), uint64(1), uint64(0), uint64(0), false) // found by fuzzing: no floor gave zero
 	f.Fuzz(func(t *testing.T, interval, window, floor, unit, minimum, device uint64, modulo bool) {
 		timer := Timer{
 			Interval: interval % (1 << 31), Window: window % (1 << 31), Floor: floor % (1 << 31),
