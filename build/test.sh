@@ -25,7 +25,7 @@ step "go, race detector"
 go test -race ./host/engine ./host/exchange ./host/fleet ./host/serve
 
 step "worker"
-node --test build/
+node --test build/*.test.mjs
 
 step "fuzzing, ${FUZZTIME:-2s} each"
 build/fuzz.sh "${FUZZTIME:-2s}"
