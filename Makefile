@@ -8,7 +8,7 @@ fleet ?= testdata/fleets/demo.jsonl
 FUZZTIME ?= 1m
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build wasm worker deploy-check bench fuzz generate zones golden clean
+.PHONY: help run test build wasm worker deploy-check bench soak fuzz generate zones golden clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
@@ -40,6 +40,9 @@ build/node_modules: build/package-lock.json
 
 bench: wasm build/node_modules ## compare the core with the standard library and with JavaScript
 	@go run ./host/bench
+
+soak: wasm ## answer a million requests through the module and watch its memory
+	@go run ./host/bench -soak 1000000
 
 fuzz: ## run every fuzz test for FUZZTIME (1m)
 	@build/fuzz.sh $(FUZZTIME)

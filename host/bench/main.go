@@ -30,7 +30,8 @@ const mac = "001565aabb10"
 type contender struct {
 	name    string
 	answer  func() ([]byte, error)
-	samples []float64 // microseconds
+	engine  engine.Engine // nil for the standard library
+	samples []float64     // microseconds
 }
 
 func main() {
@@ -39,7 +40,14 @@ func main() {
 	rounds := flag.Int("rounds", 31, "how often each takes its turn")
 	asJSON := flag.Bool("json", false, "print JSON")
 	worker := flag.Bool("worker", true, "measure in workerd as well")
+	requests := flag.Int("soak", 0, "answer this many requests through the module and watch its memory, instead")
 	flag.Parse()
+	if *requests > 0 {
+		if err := soak(*requests); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 
 	contenders, err := contenders()
 	if err != nil {
@@ -102,18 +110,18 @@ func contenders() ([]*contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	through := func(e engine.Engine) func() ([]byte, error) {
+	through := func(name string, e engine.Engine) *contender {
 		var out []byte
-		return func() ([]byte, error) {
+		return &contender{name: name, engine: e, answer: func() ([]byte, error) {
 			var err error
 			_, out, err = e.Call(context.Background(), request, out[:0])
 			return out, err
-		}
+		}}
 	}
 	all := []*contender{
 		{name: "standard library", answer: func() ([]byte, error) { return standard.render([]byte(key), token, mac, tenant, device) }},
-		{name: "core, native", answer: through(engine.NewNative(1))},
-		{name: "core, wazero", answer: through(wasm)},
+		through("core, native", engine.NewNative(1)),
+		through("core, wazero", wasm),
 	}
 	// Worth comparing only if all give the same file.
 	want, err := all[0].answer()
