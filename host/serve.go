@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -102,6 +103,8 @@ func serveCommand(w *world) *cobra.Command {
 		logFormat       string
 		clientCA        string
 		certHeaders     []string
+		hosts           []string
+		admit, burst    float64
 	)
 	c := &cobra.Command{
 		Use:   "serve --fleet FILE",
@@ -110,16 +113,30 @@ func serveCommand(w *world) *cobra.Command {
 bytes as at the edge, for phones that cannot reach one.
 
 The master key comes from the environment or a file, never from a flag. The
-documents are read once, at the start. Requests are logged to standard error.`,
+documents are read once, at the start. Requests are logged to standard error.
+
+With --admit that many phones a second are let in, and the others get 503 with a
+Retry-After of their own, so that they come again at a rate and not together (see
+"stagger drain"). A phone that was let in gets all files of its check-in. Tenants
+share the rate fairly. Few vendors say that their phones obey Retry-After; a phone
+that does not comes when it likes, and is let in or not.`,
 		Example: `  export STAGGER_MASTER_KEY=$(openssl rand -hex 32)
   stagger serve --fleet fleet.jsonl
   stagger serve --fleet fleet.jsonl --listen :443 --tls-cert cert.pem --tls-key key.pem --admin 127.0.0.1:9090
-  stagger serve --fleet fleet.jsonl --trusted-proxy 10.0.0.0/8 --master-key-file key.hex`,
+  stagger serve --fleet fleet.jsonl --trusted-proxy 10.0.0.0/8 --master-key-file key.hex
+  stagger serve --fleet fleet.jsonl --admit 200`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			log, err := logger(w, logFormat)
 			if err != nil {
 				return err
+			}
+			given := c.Flags().Changed
+			if given("admit") && !(admit >= 1 && admit <= 1e6) || given("admit-burst") && !(burst >= 1 && burst <= 1e6) {
+				return misuse(errors.New("--admit and --admit-burst: from 1 to 1000000"))
+			}
+			if given("admit-burst") && !given("admit") {
+				return misuse(errors.New("--admit-burst needs --admit"))
 			}
 			if (at.Certificate == "") != (at.Key == "") {
 				return misuse(errors.New("--tls-cert and --tls-key belong together"))
@@ -128,7 +145,12 @@ documents are read once, at the start. Requests are logged to standard error.`,
 			if err != nil {
 				return err
 			}
-			site := serve.Site{PlainHTTP: plainHTTP, Open: open, Proxies: prefixes, Log: log}
+			for _, name := range hosts {
+				if !record.IsHost(name) {
+					return misuse(fmt.Errorf("--host: %q is not a host name", name))
+				}
+			}
+			site := serve.Site{Hosts: hosts, PlainHTTP: plainHTTP, Open: open, Proxies: prefixes, Log: log}
 			if len(certHeaders) > 0 {
 				if len(certHeaders) != 3 || len(prefixes) == 0 {
 					return misuse(errors.New("--client-cert-headers: the names of three headers (result, subject, issuer), and --trusted-proxy"))
@@ -170,6 +192,10 @@ documents are read once, at the start. Requests are logged to standard error.`,
 
 			metrics := serve.NewMetrics(machine, fileKinds())
 			site.Core, site.Store, site.Keys, site.Metrics = machine, metrics.CountErrors(store), secrets, metrics
+			if admit > 0 {
+				site.Admit = serve.NewAdmission(admit, burst)
+				metrics.WatchAdmission(site.Admit, time.Now)
+			}
 			for _, tenant := range plainHTTP {
 				log.Warn("plain HTTP is allowed: everyone on the way sees the passwords of this tenant's phones", "tenant", tenant)
 			}
@@ -196,8 +222,11 @@ documents are read once, at the start. Requests are logged to standard error.`,
 	flags.StringSliceVar(&plainHTTP, "plain-http", nil, "tenants whose phones may come without TLS")
 	flags.StringSliceVar(&open, "open", nil, "tenants whose phones need no token: for a lab only")
 	flags.StringSliceVar(&proxies, "trusted-proxy", nil, "prefixes of fronts whose X-Forwarded-Proto and X-Forwarded-For are believed")
+	flags.StringSliceVar(&hosts, "host", nil, "host names under which phones are served (default: any)")
 	flags.StringVar(&clientCA, "client-ca", "", "PEM file with the authorities of the phones' client certificates")
 	flags.StringSliceVar(&certHeaders, "client-cert-headers", nil, "headers in which a trusted proxy gives result, subject and issuer of the client certificate")
+	flags.Float64Var(&admit, "admit", 0, "phones a second to let in (default: all)")
+	flags.Float64Var(&burst, "admit-burst", 0, "phones to let in at once after a pause (default: those of a second)")
 	flags.StringVar(&logFormat, "log-format", "json", "format of the log: text or json")
 	core.add(c)
 	keys.add(c)

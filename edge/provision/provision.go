@@ -148,7 +148,7 @@ func (c *Core) answer(r *wire.Request) {
 		return
 	}
 	var p path
-	if !p.parse(r.Target) {
+	if !hosted(r.Fact("hosts"), r.Fact("host")) || !p.parse(r.Target) {
 		c.refuse(404, Malformed)
 		return
 	}
@@ -527,6 +527,31 @@ func (c *Core) hex(n uint64) string {
 		c.scratch = append(c.scratch, "0123456789abcdef"[n>>shift&15])
 	}
 	return view(c.scratch[start:])
+}
+
+// hosted says whether the Host of a request is one of those that the operator has
+// named. Without names every host is: the token decides.
+func hosted(names, host string) bool {
+	if names == "" {
+		return true
+	}
+	for i := len(host) - 1; i > 0 && host[i] != ']'; i-- {
+		if host[i] == ':' {
+			host = host[:i]
+			break
+		}
+	}
+	for names != "" {
+		end := 0
+		for end < len(names) && names[end] != ',' {
+			end++
+		}
+		if equalFold(host, names[:end]) {
+			return true
+		}
+		names = names[min(end+1, len(names)):]
+	}
+	return false
 }
 
 // listed says whether the tenant is in a list of tenants with commas between.

@@ -98,7 +98,8 @@ type Request struct {
 	Target string
 	// Facts are what the host knows: headers of the request under their
 	// lower-case names ("authorization", "user-agent"), and the host's own
-	// configuration ("plain-http" and "open": tenants, separated by commas).
+	// configuration ("plain-http" and "open": tenants, "hosts": lower-case host
+	// names, each separated by commas).
 	Facts []Pair
 	// Keys are the live master secrets, the current one first. At most two.
 	Keys []string

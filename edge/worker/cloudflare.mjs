@@ -34,6 +34,7 @@ const encoder = new TextEncoder();
  *   STAGGER_MASTER_KEY_PREVIOUS  secret, during a rotation: the one before
  *   STAGGER_PLAIN_HTTP           tenants that may ask without TLS, separated by commas
  *   STAGGER_OPEN                 tenants whose phones need no token: a lab's only
+ *   STAGGER_HOSTS                host names under which phones are served; empty for any
  *
  * @param {WebAssembly.Module} module
  * @param {{now: () => number}} clock milliseconds since 1970-01-01 UTC
@@ -75,6 +76,8 @@ function facts({ headers, cf }, own) {
   const facts = [...own];
   if (authorization !== null) facts.push(["authorization", authorization]);
   if (agent !== null) facts.push(["user-agent", cut(agent)]);
+  const host = headers.get("host");
+  if (host !== null) facts.push(["host", host]);
   // Only what the platform itself says, and as it says it: "1" or "0", "SUCCESS" or
   // a reason. Placeholders and what is missing are no facts; the core takes them for
   // a no.
@@ -115,7 +118,9 @@ function made(headers) {
 
 function readSettings(env) {
   const text = (name) => (typeof env[name] === "string" ? env[name].trim() : "");
-  const facts = [["plain-http", text("STAGGER_PLAIN_HTTP")], ["open", text("STAGGER_OPEN")]];
+  const facts = [
+    ["plain-http", text("STAGGER_PLAIN_HTTP")], ["open", text("STAGGER_OPEN")], ["hosts", text("STAGGER_HOSTS").toLowerCase()],
+  ];
   const [[, plain], [, open]] = facts;
   if (plain !== "") console.warn(`stagger: configurations are served over plain http to: ${plain}`);
   if (open !== "") console.warn(`stagger: no token is asked for, anyone can read the credentials of: ${open}`);

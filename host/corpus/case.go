@@ -68,6 +68,7 @@ type Setup struct {
 	Keys      []string
 	PlainHTTP string
 	Open      string
+	Hosts     string
 	Documents map[string]string
 	Failing   []string
 }
@@ -183,6 +184,8 @@ func (c *Case) setup(text string) error {
 			c.Setup.PlainHTTP = value
 		case "open":
 			c.Setup.Open = value
+		case "hosts":
+			c.Setup.Hosts = value
 		case "engines":
 			c.Only = strings.Fields(value)
 		default:

@@ -45,7 +45,7 @@ func (l Local) Run(c *Case) ([]wire.Response, error) {
 	for _, s := range c.Steps {
 		r := wire.Request{
 			Now: c.Setup.Now, Method: s.Method, Target: s.Target, Keys: c.Setup.Keys,
-			Facts: append([]wire.Pair{{Name: "plain-http", Value: c.Setup.PlainHTTP}, {Name: "open", Value: c.Setup.Open}}, s.Headers...),
+			Facts: append([]wire.Pair{{Name: "plain-http", Value: c.Setup.PlainHTTP}, {Name: "open", Value: c.Setup.Open}, {Name: "hosts", Value: c.Setup.Hosts}}, s.Headers...),
 		}
 		if s.TLS {
 			r.Flags = wire.FlagTLS
@@ -98,9 +98,10 @@ func (w *Workerd) Run(c *Case) ([]wire.Response, error) {
 		Keys      []string          `json:"keys"`
 		PlainHTTP string            `json:"plain_http"`
 		Open      string            `json:"open"`
+		Hosts     string            `json:"hosts"`
 		Requests  []request         `json:"requests"`
 	}{Now: c.Setup.Now, Documents: c.Setup.Documents, Failing: append([]string{}, c.Setup.Failing...),
-		Keys: []string{}, PlainHTTP: c.Setup.PlainHTTP, Open: c.Setup.Open}
+		Keys: []string{}, PlainHTTP: c.Setup.PlainHTTP, Open: c.Setup.Open, Hosts: c.Setup.Hosts}
 	for _, k := range c.Setup.Keys {
 		in.Keys = append(in.Keys, hex.EncodeToString([]byte(k)))
 	}

@@ -280,7 +280,7 @@ func (l *loader) finish() {
 			continue
 		}
 		if err := l.check(l.store.documents[TenantKey(d.tenant)], l.store.documents[d.key]); err != nil {
-			l.fail(d.line, "%v", err)
+			l.fail(d.line, "%s: %v", d.key, err)
 		}
 	}
 }

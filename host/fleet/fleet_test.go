@@ -91,7 +91,7 @@ func TestErrors(t *testing.T) {
 		{other, ""},
 		{`{"tenant":"refused","x":"SECRET"}`, "url: is required"},
 		{`{"tenant":"refused","device":"001565aabb06"}`, ""}, // its tenant says it already
-		{`{"tenant":"demo","device":"001565aabb07","refused":1}`, "lines[0].port: is not a port"},
+		{`{"tenant":"demo","device":"001565aabb07","refused":1}`, "device:demo:001565aabb07: lines[0].port: is not a port"},
 		{strings.Repeat("[", 100000), "not JSON, or more than one value on the line"},
 	}
 	var file, want strings.Builder

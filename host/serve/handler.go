@@ -33,6 +33,8 @@ type Site struct {
 	// PlainHTTP and Open are the tenants whose phones may come without TLS, and
 	// without a token.
 	PlainHTTP, Open []string
+	// Hosts, unless empty, are the only names under which phones are served.
+	Hosts []string
 	// Proxies are the peers whose X-Forwarded-Proto and X-Forwarded-For are
 	// believed.
 	Proxies []netip.Prefix
@@ -41,8 +43,9 @@ type Site struct {
 	ClientCAs   *x509.CertPool
 	CertHeaders CertificateHeaders
 	Log         *slog.Logger
-	// Metrics may be nil.
+	// Metrics may be nil, and so may Admit, which then lets everybody in.
 	Metrics *Metrics
+	Admit   *Admission
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -57,12 +60,13 @@ func (s Site) Handler() http.Handler {
 		Site:      s,
 		plainHTTP: strings.Join(s.PlainHTTP, ","),
 		open:      strings.Join(s.Open, ","),
+		hosts:     strings.ToLower(strings.Join(s.Hosts, ",")),
 	}
 }
 
 type phones struct {
 	Site
-	plainHTTP, open string
+	plainHTTP, open, hosts string
 }
 
 // requests are reused: each has room for its facts and documents.
@@ -73,28 +77,44 @@ func (p *phones) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refuseBody(w, r)
 	peer := peerOf(r)
 	trusted := p.trusts(peer)
+	client := clientOf(r, peer, trusted, p.trusts)
 
-	request := requests.Get().(*wire.Request)
-	p.fill(request, r, start, trusted)
-	response, err := exchange.Answer(r.Context(), p.Core, p.Store, request)
-	clear(request.Facts)
-	clear(request.Documents)
-	requests.Put(request)
-
+	after := 0
+	if p.Admit != nil {
+		after = p.Admit.admit(r.RequestURI, client, start)
+	}
+	var response wire.Response
+	var err error
+	if after > 0 {
+		response = later(r.Method, after)
+	} else {
+		response, err = p.answer(r, start, trusted)
+	}
 	written := send(w, r, &response)
 	took := p.Now().Sub(start)
 	if p.Metrics != nil {
 		p.Metrics.observe(&response, took)
 	}
-	attrs := record(r, &response, written, took, clientOf(r, peer, trusted, p.trusts))
+	attrs := record(r, &response, written, took, client)
 	level := slog.LevelInfo
-	if response.Status >= 500 {
+	if response.Status >= 500 && after == 0 {
 		level = slog.LevelError
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("detail", detail(err)))
 	}
 	p.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// answer asks the core.
+func (p *phones) answer(r *http.Request, now time.Time, trusted bool) (wire.Response, error) {
+	request := requests.Get().(*wire.Request)
+	p.fill(request, r, now, trusted)
+	response, err := exchange.Answer(r.Context(), p.Core, p.Store, request)
+	clear(request.Facts)
+	clear(request.Documents)
+	requests.Put(request)
+	return response, err
 }
 
 func (p *phones) fill(request *wire.Request, r *http.Request, now time.Time, trusted bool) {
@@ -116,6 +136,10 @@ func (p *phones) fill(request *wire.Request, r *http.Request, now time.Time, tru
 	agent := r.UserAgent()
 	fact("user-agent", agent[:min(len(agent), maxAgent)])
 	p.certificateFacts(r, now, trusted, fact)
+	if p.hosts != "" {
+		fact("host", r.Host)
+		fact("hosts", p.hosts)
+	}
 	fact("plain-http", p.plainHTTP)
 	fact("open", p.open)
 }

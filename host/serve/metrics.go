@@ -22,7 +22,7 @@ import (
 var outcomes = words(
 	provision.OK, provision.Method, provision.Malformed, provision.NotServed, provision.PlainHTTP, provision.NoKey,
 	provision.BadToken, provision.NoTenant, provision.NoDevice, provision.IsDisabled, provision.Revoked,
-	provision.OtherVendor, provision.Store, provision.Invalid, "failed",
+	provision.OtherVendor, provision.Store, provision.Invalid, "failed", Later,
 )
 
 func words(list ...string) map[string]bool {

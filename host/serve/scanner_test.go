@@ -104,3 +104,87 @@ func TestOneAddressIsNotThrottled(t *testing.T) {
 		t.Errorf("%d look-ups for 300 phones", n)
 	}
 }
+
+// slowStore answers when it is let go, or never: until the request is over.
+type slowStore struct {
+	countingStore
+	asked chan struct{}
+}
+
+func (s *slowStore) Get(ctx context.Context, key string) (string, bool, error) {
+	if strings.HasSuffix(key, "slow") {
+		s.asked <- struct{}{}
+		<-ctx.Done()
+		return "", false, ctx.Err()
+	}
+	return s.countingStore.Get(ctx, key)
+}
+
+// A store that hangs costs the phone that waits, and nobody else: when it gives up
+// nothing is left, and others are served meanwhile.
+func TestSlowStore(t *testing.T) {
+	key := strings.Repeat("k", 32)
+	store := &slowStore{asked: make(chan struct{}, 2)}
+	store.documents = map[string]string{
+		"tenant:demo":              `{"tenant":"demo","url":"https://prov.example.com","vendor":"yealink","model":"T31G","state":"staged"}`,
+		"device:demo:001565aabb01": `{"device":"001565aabb01","tenant":"demo"}`,
+	}
+	core := engine.NewNative(1)
+	server := httptest.NewServer(Site{
+		Core: core, Store: store, Keys: []string{key}, PlainHTTP: []string{"demo", "slow"},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}.Handler())
+	defer core.Close(context.Background())
+	defer server.Close()
+
+	ctx, giveUp := context.WithCancel(context.Background())
+	request, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/slow/"+provision.Token(key, "slow", "001565aabb02", 0)+"/001565aabb02.cfg", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := server.Client().Do(request)
+		ended <- err
+	}()
+	<-store.asked
+	for range 3 {
+		if got := status(t, server.Client(), server.URL+"/demo/"+provision.Token(key, "demo", "001565aabb01", 0)+"/001565aabb01.cfg"); got != 200 {
+			t.Errorf("status %d while another request waits for the store", got)
+		}
+	}
+	giveUp()
+	if err := <-ended; err == nil {
+		t.Error("the request that gave up has an answer")
+	}
+}
+
+// Many headers are carried, and a target beyond all measure is the common 404.
+func TestLargeRequests(t *testing.T) {
+	key := strings.Repeat("k", 32)
+	server := newSite(t, key, &countingStore{documents: map[string]string{
+		"tenant:demo":              `{"tenant":"demo","url":"https://prov.example.com","vendor":"yealink","model":"T31G","state":"staged"}`,
+		"device:demo:001565aabb01": `{"device":"001565aabb01","tenant":"demo"}`,
+	}})
+	request, err := http.NewRequest("GET", server.URL+"/demo/"+provision.Token(key, "demo", "001565aabb01", 0)+"/001565aabb01.cfg", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 100 {
+		request.Header.Set(fmt.Sprintf("X-Header-%d", n), strings.Repeat("x", 1000))
+	}
+	response, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != 200 {
+		t.Errorf("100 headers of a kilobyte: %s", response.Status)
+	}
+	if got := status(t, server.Client(), server.URL+"/"+strings.Repeat("a", 20_000)); got != 404 {
+		t.Errorf("a path of 20,000 bytes: %d", got)
+	}
+	if got := status(t, server.Client(), server.URL+strings.Repeat("/a", 1000)); got != 404 {
+		t.Errorf("1,000 segments: %d", got)
+	}
+}
