@@ -400,10 +400,14 @@ func pageOf(s *simulation, event herd.Event, o herd.Options, runs []*herd.Run) *
 	}
 	repeats := shownRepeats(periods)
 	head := []string{"scheme"}
-	for _, k := range repeats {
-		head = append(head, fmt.Sprintf("repeat %d", k))
+	for i, k := range repeats {
+		name := fmt.Sprint(k)
+		if i == 0 {
+			name = "repeat " + name
+		}
+		head = append(head, name)
 	}
-	r.Table = [][]string{append(head, "mean/s", "a day", "reboots/phone/day")}
+	r.Table = [][]string{append(head, "mean/s", "a day", "reboots")}
 	row := func(name string, cell func(k int) string, rest ...string) {
 		cells := []string{name}
 		for _, k := range repeats {
@@ -442,7 +446,7 @@ func rate(x float64) string {
 	if x < 10 {
 		return fmt.Sprintf("%.2f", x)
 	}
-	return fmt.Sprintf("%.1f", x)
+	return thousands(math.Round(x*10) / 10)
 }
 
 func printRuns(out io.Writer, r *report.Report) error {
@@ -451,7 +455,7 @@ func printRuns(out io.Writer, r *report.Report) error {
 	for _, fact := range r.Facts {
 		fmt.Fprintf(&text, "  %-14s %s\n", fact[0], fact[1])
 	}
-	fmt.Fprintf(&text, "\nrequests in the fullest second around each repeat of the interval:\n\n")
+	fmt.Fprintf(&text, "\nrequests in the fullest second around each repeat of the interval, the mean, requests a\nday, and reboots of a phone a day:\n\n")
 	// Numbers are to the right, names to the left.
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	longest := 0

@@ -54,7 +54,7 @@ export function createWorker(module, { now }) {
           now: Math.floor(now() / 1000),
           method: request.method,
           target,
-          facts: facts(request, settings.facts),
+          facts: facts(request, settings),
           keys: settings.keys,
         }, (key) => env.FLEET.get(key, READ)));
       } catch (error) {
@@ -71,13 +71,12 @@ function splitURL(url) {
   return { flags: scheme === "https" ? FLAG_TLS : 0, target: target || "/" };
 }
 
-function facts({ headers, cf }, own) {
+function facts({ headers, cf }, { facts: own, hosts }) {
   const authorization = headers.get("authorization"), agent = headers.get("user-agent");
   const facts = [...own];
   if (authorization !== null) facts.push(["authorization", authorization]);
   if (agent !== null) facts.push(["user-agent", cut(agent)]);
-  const host = headers.get("host");
-  if (host !== null) facts.push(["host", host]);
+  if (hosts !== "") facts.push(["hosts", hosts], ["host", headers.get("host") ?? ""]);
   // Only what the platform itself says, and as it says it: "1" or "0", "SUCCESS" or
   // a reason. Placeholders and what is missing are no facts; the core takes them for
   // a no.
@@ -118,9 +117,8 @@ function made(headers) {
 
 function readSettings(env) {
   const text = (name) => (typeof env[name] === "string" ? env[name].trim() : "");
-  const facts = [
-    ["plain-http", text("STAGGER_PLAIN_HTTP")], ["open", text("STAGGER_OPEN")], ["hosts", text("STAGGER_HOSTS").toLowerCase()],
-  ];
+  const facts = [["plain-http", text("STAGGER_PLAIN_HTTP")], ["open", text("STAGGER_OPEN")]];
+  const hosts = text("STAGGER_HOSTS").toLowerCase();
   const [[, plain], [, open]] = facts;
   if (plain !== "") console.warn(`stagger: configurations are served over plain http to: ${plain}`);
   if (open !== "") console.warn(`stagger: no token is asked for, anyone can read the credentials of: ${open}`);
@@ -133,9 +131,9 @@ function readSettings(env) {
       // Without keys the core answers 500. Also when only the previous one is
       // wrong: half a rotation would look healthy and refuse half of the phones.
       console.error(`stagger: ${name} is not 32 bytes or more in hexadecimal: every request is answered with an error`);
-      return { env, facts, keys: [] };
+      return { env, facts, hosts, keys: [] };
     }
     keys.push(Uint8Array.from(value.match(/../g), (byte) => parseInt(byte, 16)));
   }
-  return { env, facts, keys };
+  return { env, facts, hosts, keys };
 }

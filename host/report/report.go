@@ -380,17 +380,17 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 :root{--back:#f4f6f8;--paper:#fff;--ink:#1f2933;--soft:#52606d;--line:#dde3e9}
 @media (prefers-color-scheme:dark){:root{--back:#0f141a;--paper:#161c23;--ink:#e4e7eb;--soft:#a3b0bd;--line:#344150}}
 body{margin:0;background:var(--back);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-main{max-width:820px;margin:0 auto;padding:28px 20px 48px}
+main{max-width:900px;margin:0 auto;padding:28px 20px 48px}
 h1{font-size:26px;line-height:1.25;margin:0 0 14px}
 h2{font-size:19px;margin:0 0 4px}
 p{margin:0 0 12px;color:var(--soft);max-width:70ch}
 section{background:var(--paper);border:1px solid var(--line);border-radius:8px;padding:18px 20px;margin:0 0 18px}
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(170px,1fr));gap:8px 18px;margin:0 0 22px}
 dt{color:var(--soft);font-size:13px}dd{margin:0;font-variant-numeric:tabular-nums}
-svg.chart{display:block;width:100%;height:auto}
+svg.chart{display:block;width:100%;min-width:620px;height:auto}
 .wide{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
-th,td{padding:5px 10px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
+th,td{padding:5px 7px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 th{color:var(--soft);font-weight:600}
 </style>
@@ -402,11 +402,11 @@ th{color:var(--soft);font-weight:600}
 {{range .Sections}}<section>
 <h2>{{.Heading}}</h2>
 <p>{{.Text}}</p>
-{{.SVG}}
+<div class="wide">{{.SVG}}</div>
 </section>
 {{end}}<section>
 <h2>The numbers</h2>
-<p>Requests in the fullest second around the repeat of that number, the mean over the last period, and requests a day. An even load of this mean would peak at about {{.Even}} requests a second.</p>
+<p>Requests in the fullest second around the repeat of that number, the mean over the last period, requests a day, and how often a phone reboots in a day. An even load with the mean of the spread phones would peak at about {{.Even}}.</p>
 <div class="wide"><table>
 {{range $i, $row := .Table}}<tr>{{range $row}}{{if $i}}<td>{{.}}</td>{{else}}<th scope="col">{{.}}</th>{{end}}{{end}}</tr>
 {{end}}</table></div>
