@@ -56,7 +56,7 @@ type Certificate struct {
 // File is a file that the phones ask for.
 type File struct {
 	// Prefix and Suffix surround the MAC in the name. Without MAC the name is
-	// Prefix, in which "#" stands for one digit.
+	// Prefix. In Prefix "#" stands for a digit, and "*" for letters and digits.
 	Prefix, Suffix string
 	MAC            bool
 	// Kind is the word for this file in the audit record.
@@ -92,26 +92,45 @@ func (p *Pack) File(name string) (file *File, mac string) {
 // Match says whether name is a name of this file, and returns the 12 characters
 // in the place of the MAC. Whether these are a MAC is for the caller to see.
 func (f *File) Match(name string) (mac string, ok bool) {
-	if f.MAC {
-		if len(name) != len(f.Prefix)+12+len(f.Suffix) ||
-			name[:len(f.Prefix)] != f.Prefix || name[len(f.Prefix)+12:] != f.Suffix {
-			return "", false
-		}
-		return name[len(f.Prefix) : len(f.Prefix)+12], true
+	if !f.MAC {
+		return "", like(f.Prefix, name)
 	}
-	if len(name) != len(f.Prefix) {
+	end := len(name) - len(f.Suffix)
+	if end < 12 || name[end:] != f.Suffix || !like(f.Prefix, name[:end-12]) {
 		return "", false
 	}
-	for i := range len(name) {
-		if f.Prefix[i] == '#' {
-			if name[i] < '0' || name[i] > '9' {
-				return "", false
+	return name[end-12 : end], true
+}
+
+// like compares a name with a pattern, in which "#" is a digit and "*", of which
+// there is at most one, 1 to 16 letters and digits: the model, where phones put it
+// into the name.
+func like(pattern, name string) bool {
+	for i := range len(pattern) {
+		switch {
+		case pattern[i] == '*':
+			rest := pattern[i+1:]
+			n := len(name) - i - len(rest)
+			if n < 1 || n > 16 || name[len(name)-len(rest):] != rest {
+				return false
 			}
-		} else if name[i] != f.Prefix[i] {
-			return "", false
+			for j := i; j < i+n; j++ {
+				if c := name[j]; !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+					return false
+				}
+			}
+			return true
+		case i == len(name):
+			return false
+		case pattern[i] == '#':
+			if name[i] < '0' || name[i] > '9' {
+				return false
+			}
+		case pattern[i] != name[i]:
+			return false
 		}
 	}
-	return "", true
+	return len(pattern) == len(name)
 }
 
 // Allows says whether a profile may set the named parameter.

@@ -86,3 +86,34 @@ func TestAllows(t *testing.T) {
 		t.Error("a pack that allows nothing allows a setting")
 	}
 }
+
+// A model in the name: letters and digits, as many as any model has.
+func TestModelInTheName(t *testing.T) {
+	device := File{Prefix: "phone*-", Suffix: ".htm", MAC: true}
+	model := File{Prefix: "phone*.htm"}
+	for _, c := range []struct {
+		file *File
+		name string
+		mac  string
+		ok   bool
+	}{
+		{&device, "phoneD785-001565AABB01.htm", "001565AABB01", true},
+		{&device, "phone3-001565aabb01.htm", "001565aabb01", true},
+		{&device, "phone-001565aabb01.htm", "", false},
+		{&device, "phoneD7-85-001565aabb01.htm", "", false},
+		{&device, "phoneD785001565aabb01.htm", "", false},
+		{&device, "phone12345678901234567-001565aabb01.htm", "", false},
+		{&device, "phone.htm", "", false},
+		{&device, "-001565aabb01.htm", "", false},
+		{&model, "phoneD785.htm", "", true},
+		{&model, "phone.htm", "", false},
+		{&model, "phoneD7_5.htm", "", false},
+		{&model, "phoneD785.xml", "", false},
+		{&model, "phone", "", false},
+		{&model, "", "", false},
+	} {
+		if mac, ok := c.file.Match(c.name); mac != c.mac || ok != c.ok {
+			t.Errorf("%s%s: %q: %q %v", c.file.Prefix, c.file.Suffix, c.name, mac, ok)
+		}
+	}
+}

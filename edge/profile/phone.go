@@ -41,7 +41,8 @@ var ZoneChange = &record.Schema{Name: "change", Fields: []record.Field{
 	{Name: "whole", Kind: record.Bool},
 }}
 
-// Zone is a time zone. Sign, hours and minutes are the standard offset east of
+// Zone is a time zone. Posix is its rule as a TZ string (POSIX.1, 8.3) with STD and
+// DST for the names, which phones do not show. Sign, hours and minutes are the standard offset east of
 // UTC; save is how many minutes summer time adds, and dst whether there is one.
 var Zone = &record.Schema{Name: "zone", Fields: []record.Field{
 	{Name: "name", Kind: record.String},
@@ -52,6 +53,7 @@ var Zone = &record.Schema{Name: "zone", Fields: []record.Field{
 	{Name: "save", Kind: record.Int},
 	{Name: "start", Kind: record.Group, Of: ZoneChange},
 	{Name: "end", Kind: record.Group, Of: ZoneChange},
+	{Name: "posix", Kind: record.String},
 }}
 
 // Feature is a word of a model.
@@ -316,8 +318,41 @@ func (b *Builder) zone(phone record.Record) *Error {
 			z[6+i] = record.Value{Set: true, List: append(b.Arena.List(1), c)}
 		}
 	}
+	z[8] = record.Text(posixTZ(rule))
 	phone[PhoneZone] = record.Value{Set: true, List: append(b.Arena.List(1), z)}
 	return nil
+}
+
+// posixTZ writes a rule as POSIX does: hours west of UTC, and changes as month, week
+// and weekday. Everything that has a default is written out, for readers that know
+// no defaults.
+func posixTZ(r *zone.Rule) string {
+	var buffer [64]byte
+	b := appendClock(append(buffer[:0], "STD"...), -int64(r.Offset))
+	if r.Save == 0 {
+		return string(b)
+	}
+	b = appendClock(append(b, "DST"...), -int64(r.Offset)-int64(r.Save))
+	for _, c := range [...]*zone.Change{&r.Start, &r.End} {
+		b = append(b, ",M"...)
+		b = strconv.AppendInt(b, int64(c.Month), 10)
+		b = strconv.AppendInt(append(b, '.'), int64(c.Week), 10)
+		b = strconv.AppendInt(append(b, '.'), int64(c.Weekday), 10)
+		b = appendClock(append(b, '/'), int64(c.Minute))
+	}
+	return string(b)
+}
+
+// appendClock appends minutes as h or h:mm.
+func appendClock(b []byte, minutes int64) []byte {
+	if minutes < 0 {
+		b, minutes = append(b, '-'), -minutes
+	}
+	b = strconv.AppendInt(b, minutes/60, 10)
+	if rest := minutes % 60; rest != 0 {
+		b = append(b, ':', byte('0'+rest/10), byte('0'+rest%10))
+	}
+	return b
 }
 
 // timer derives the value of one timer. which is its position in Timers; override

@@ -11,6 +11,7 @@ import (
 	"stagger/edge/profile/cases"
 	"stagger/edge/record"
 	"stagger/edge/spread"
+	"stagger/edge/zone"
 )
 
 const phoneURL = "https://prov.example/demo/t0ken/"
@@ -817,6 +818,25 @@ func BenchmarkBuild(b *testing.B) {
 		builder.Arena.Reset()
 		if _, err := builder.Build(tenant, device, acme, phoneURL); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestPosixZones(t *testing.T) {
+	for name, want := range map[string]string{
+		"Europe/Belgrade":     "STD-1DST-2,M3.5.0/2,M10.5.0/3",
+		"America/New_York":    "STD5DST4,M3.2.0/2,M11.1.0/2",
+		"Australia/Sydney":    "STD-10DST-11,M10.1.0/2,M4.1.0/3",
+		"Asia/Kolkata":        "STD-5:30",
+		"America/St_Johns":    "STD3:30DST2:30,M3.2.0/2,M11.1.0/2",
+		"Australia/Lord_Howe": "STD-10:30DST-11,M10.1.0/2,M4.1.0/2",
+		"Europe/Dublin":       "STD0DST-1,M3.5.0/1,M10.5.0/2",
+		"America/Nuuk":        "STD2DST1,M3.5.0/-1,M10.5.0/0",
+		"Pacific/Chatham":     "STD-12:45DST-13:45,M9.5.0/2:45,M4.1.0/3:45",
+		"Etc/UTC":             "STD0",
+	} {
+		if got := posixTZ(zone.Find(name)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

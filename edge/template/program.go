@@ -41,6 +41,7 @@ const (
 	Add                           // cell A = number in cell B + number in C
 	Len                           // cell A = items of the list, or bytes of the string, in cell B
 	Lookup                        // cell A = what table C has for the string in cell B
+	LookupInt                     // cell A = what table C has for the number in cell B
 	Fail                          // stop: Text[B:B+C] says why
 	Has                           // cell A = the list in cell B has an item whose first field is the string in cell C
 )

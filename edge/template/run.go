@@ -189,6 +189,18 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 				return b, p.fail(op, "the phone has no "+table.Name+" for this value")
 			}
 			m.set(op.A, record.Text(is))
+		case LookupInt:
+			if !m.cells[op.B].Set {
+				return b, p.fail(op, "a value that is looked up is not set")
+			}
+			table := &p.Tables[op.C]
+			var digits [20]byte
+			number := appendInt(digits[:0], m.cells[op.B].Num)
+			is, ok := table.Find(string(number))
+			if !ok {
+				return b, p.fail(op, "the phone has no "+table.Name+" for this value")
+			}
+			m.set(op.A, record.Text(is))
 		case Fail:
 			return b, p.fail(op, text[op.B:uint32(op.B)+uint32(op.C)])
 		case Has:

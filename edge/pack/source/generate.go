@@ -153,5 +153,5 @@ var opNames = map[template.Code]string{
 	template.LoadInt: "LoadInt", template.LoadBool: "LoadBool", template.Jump: "Jump", template.JumpFalse: "JumpFalse",
 	template.JumpTrue: "JumpTrue", template.Range: "Range", template.Item: "Item", template.Next: "Next",
 	template.Not: "Not", template.Equal: "Equal", template.EqualInt: "EqualInt", template.Less: "Less",
-	template.Add: "Add", template.Len: "Len", template.Lookup: "Lookup", template.Has: "Has", template.Fail: "Fail",
+	template.Add: "Add", template.Len: "Len", template.Lookup: "Lookup", template.LookupInt: "LookupInt", template.Has: "Has", template.Fail: "Fail",
 }

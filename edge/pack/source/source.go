@@ -51,7 +51,7 @@ type Words map[string]string
 
 // File is a file that a phone asks for.
 type File struct {
-	// Name has {mac} where the MAC stands, and # for a digit.
+	// Name has {mac} where the MAC stands, # for a digit, and * for a model.
 	Name string `json:"name"`
 	// Kind is the word in logs.
 	Kind string `json:"kind"`
@@ -213,8 +213,11 @@ func (d *Descriptor) check(folder string) error {
 		if !proven {
 			rest = strings.ReplaceAll(rest, "#", "0")
 		}
+		if strings.Count(before, "*") == 1 {
+			rest = strings.Replace(rest, "*", "0", 1)
+		}
 		if f.Name == "" || record.Name.Check(rest) != "" {
-			fail("%s: no phone can ask for it: a name is letters, digits and \"._-\", with one {mac}, or # for digits", where)
+			fail("%s: no phone can ask for it: a name is letters, digits and \"._-\", with one {mac}, or # for digits, and one * for a model before that", where)
 		}
 		if f.Kind == "" || kinds[f.Kind] {
 			fail("%s: kind %q is empty or used twice", where, f.Kind)

@@ -672,9 +672,16 @@ func (c *compiler) call(f *parse.IdentifierNode, args []parse.Node, last *operan
 		if table < 0 {
 			c.errorf(f, "the pack has no table %q", name.Text)
 		}
-		word := typed(1, record.String)
+		lookup, word := template.Lookup, arg(1)
+		switch {
+		case word.kind == record.Int && !word.mixed:
+			lookup = template.LookupInt
+		case word.kind != record.String || word.mixed:
+			c.errorf(f, "argument 2 of code is %s", describe(word))
+		}
+		word = c.fetch(f, word)
 		is := operand{kind: record.String, cell: c.take(f, 1)}
-		c.emit(f, template.Lookup, is.cell, word.cell, table)
+		c.emit(f, lookup, is.cell, word.cell, table)
 		return is
 	case "fail":
 		need(1, 1)

@@ -31,7 +31,7 @@ var (
 		{Name: "words", Kind: record.List, Of: word}, {Name: "nothing", Kind: record.List, Of: item},
 		{Name: "hidden", Kind: record.String, Hidden: true},
 	}}
-	tables = map[string]map[string]string{"color": {"a": "red", "b": "green", "alpha": "blue"}}
+	tables = map[string]map[string]string{"color": {"a": "red", "b": "green", "alpha": "blue", "42": "answer", "0": "zero"}}
 )
 
 func group(r ...record.Value) record.Value {
@@ -122,7 +122,7 @@ func TestAgreesWithTheStandardLibrary(t *testing.T) {
 		`{{if or .zero .off .empty}}x{{else}}none{{end}}`, `{{and .s (or .empty .s)}}`, `{{or .s (fail "not reached")}}`,
 		`{{and .empty (fail "not reached")}}`, `{{fail "reached"}}`,
 		`{{len .items}}{{len .s}}{{len .words}}{{len .none}}`, `{{add .n 1}}{{.n | add 2}}`, `{{.s | code "color"}}`,
-		`{{range .words}}{{code "color" .}}{{end}}`, `{{code "color" "z"}}`, `{{code "color" .none}}`,
+		`{{range .words}}{{code "color" .}}{{end}}`, `{{code "color" "z"}}`, `{{code "color" .none}}`, `{{code "color" .n}}{{.zero | code "color"}}`, `{{code "color" 7}}`,
 		`{{if has .words "b"}}b{{end}}{{if has .words "z"}}z{{end}}`, `{{eq .none "x"}}`, `{{lt .nowhere.x 1}}`,
 		`{{define "t"}}<{{.x}}{{.name}}>{{end}}{{template "t" .at}}{{range .items}}{{template "t" .at}}{{end}}`,
 		`{{define "t"}}{{$.name}}{{end}}{{with .at}}{{template "t" .}}{{end}}`, `{{(.at).x}}`, `{{$.at.x}}`,

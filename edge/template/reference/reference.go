@@ -65,8 +65,8 @@ type Template struct{ t *template.Template }
 func Parse(name, source string, tables map[string]map[string]string) (*Template, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
 		"add": func(a, b int) int { return a + b },
-		"code": func(table, word string) (string, error) {
-			is, ok := tables[table][word]
+		"code": func(table string, word any) (string, error) {
+			is, ok := tables[table][fmt.Sprint(word)]
 			if !ok {
 				return "", fmt.Errorf("no %s for this value", table)
 			}
