@@ -120,6 +120,8 @@ func TestPlanMisuse(t *testing.T) {
 		"--refresh: the shares add up to 30%":     append(base, "--refresh", "50%:30%"),
 		`--refresh: "half" is no rule`:            append(base, "--refresh", "half"),
 		`--refresh: "x" is no share`:              append(base, "--refresh", "50%:x"),
+		"1e+09 is not a number from 0":            append(base, "--deadline", "1e9"),
+		"NaN is not a number from 0":              append(base, "--background", "nan"),
 		"epsilon must be above 0":                 append(base, "--epsilon", "0"),
 		"--unit has no meaning":                   {"plan", "--fleet", "../testdata/fleets/demo.jsonl", "--capacity", "10", "--unit", "60"},
 		"--interval has no meaning with --fleet,": {"plan", "--fleet", "../testdata/fleets/demo.jsonl", "--capacity", "10", "--interval", "60"},

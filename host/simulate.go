@@ -248,10 +248,10 @@ processors. --refresh is that of "stagger plan". All times are seconds.`,
 			switch {
 			case o.Periods < 1 || o.Periods > 10000:
 				return misuse(errors.New("--periods: from 1 to 10000"))
-			case o.Latency < 0 || o.Skew < 0 || o.Skew > 1e5 || event.Within < 0 || event.Sites < 0 || event.Site < 0:
+			case !(o.Latency >= 0 && o.Skew >= 0 && o.Skew <= 1e5 && event.Within >= 0 && event.Sites >= 0 && event.Site >= 0):
 				return misuse(errors.New("--latency, --skew, --within, --site and --sites: no number below 0, and a skew of 100000 ppm at most"))
-			case o.Loss < 0 || o.Loss > 0.9 || !(o.Retry > 0) || !(o.Reboot >= 1):
-				return misuse(errors.New("--loss from 0 to 0.9, --retry above 0, --reboot from 1"))
+			case !(o.Loss >= 0 && o.Loss <= 0.9 && o.Retry > 0 && o.Retry <= 86400 && o.Reboot >= 1 && o.Reboot <= 86400):
+				return misuse(errors.New("--loss from 0 to 0.9, --retry above 0 and --reboot from 1, both to a day"))
 			case o.Latency > 3600 || event.Within > 86400 || event.Sites > 7*86400:
 				return misuse(errors.New("--latency is at most an hour, --within a day, --sites a week"))
 			}

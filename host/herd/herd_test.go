@@ -117,6 +117,29 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// TestHalf: from half the interval on the second round begins before the first is
+// over, and a wider window makes the first repeat worse.
+func TestHalf(t *testing.T) {
+	o := Reference
+	o.Periods, o.Seed = 2, 1
+	var peaks []float64
+	for _, window := range []uint64{1700, 2100} {
+		peaks = append(peaks, float64(run(t, fleet(200000, 3600, window), Event{Within: 30}, "spread", o).RoundPeak(1)))
+	}
+	if peaks[1] < 1.1*peaks[0] {
+		t.Errorf("a window of 1700 s peaks at %v, one of 2100 s at %v", peaks[0], peaks[1])
+	}
+}
+
+// TestInstant: phones that start at one instant stay in the cells of their values,
+// and cells of several rounds meet.
+func TestInstant(t *testing.T) {
+	r := run(t, fleet(100000, 3600, 1500), Event{}, "spread", Options{Periods: 7, Seed: 1})
+	if first, fifth := r.RoundPeak(1), r.RoundPeak(5); fifth <= first {
+		t.Errorf("the first repeat peaks at %d, the fifth at %d", first, fifth)
+	}
+}
+
 // TestReboot: a random value at every check-in is a reboot at every check-in.
 func TestReboot(t *testing.T) {
 	o := Reference

@@ -171,7 +171,19 @@ func (s Server) Plan(t Timer) (*Result, error) {
 	return r, nil
 }
 
+// largest bounds every rate and time: a sum over a Poisson distribution takes as
+// many steps as its deviation is wide.
+const largest = 1e8
+
 func (s Server) check(t Timer) error {
+	for _, x := range []float64{
+		s.Capacity, s.Background, s.Service, s.Concurrency, s.Bucket, s.Within, s.TrafficBudget,
+		s.Deadline, s.MaxWait, s.RegistrarMin, s.RegistrarMax, t.Window,
+	} {
+		if !(x >= 0 && x <= largest) {
+			return fmt.Errorf("%s: %g is not a number from 0 to %.0f", t.Name, x, largest)
+		}
+	}
 	switch {
 	case len(t.Groups) == 0:
 		return fmt.Errorf("%s: no phones", t.Name)
@@ -215,7 +227,7 @@ func newProblem(s Server, t Timer) *problem {
 
 // floor is the lowest value that a phone of the group is left with.
 func (p *problem) floor(g Group) float64 {
-	return max(g.Floor, p.RegistrarMin)
+	return max(g.Floor, p.RegistrarMin, g.Unit)
 }
 
 // room is the widest window of the group.
@@ -584,6 +596,10 @@ func (p *problem) choose(r *Result) {
 	if r.Unit > max(p.Within, p.Bucket) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the phones count in %s s and start within %s s: they come in %s clumps", format(r.Unit), format(p.Within), format(r.Values)))
 	}
+	if p.Within < p.Bucket {
+		// Multiples of whole seconds coincide; starts that differ blur that.
+		r.Warnings = append(r.Warnings, "phones that start at one instant and count in whole units meet again in later rounds, which can then be higher than the first: simulate it")
+	}
 	if !r.Feasible {
 		p.ways(r, least, most)
 	}
@@ -667,7 +683,7 @@ func search(from float64, up bool, good func(float64) bool) (float64, bool) {
 	if up {
 		bad, fine = math.Floor(from), math.Ceil(from)+1
 		for ; !good(fine); bad, fine = fine, fine*2 {
-			if fine > 1e12 {
+			if fine > largest {
 				return 0, false
 			}
 		}

@@ -281,6 +281,16 @@ func TestClumps(t *testing.T) {
 	}
 }
 
+// TestInstant: the model of even rounds does not hold for a start at one instant,
+// and the plan says so.
+func TestInstant(t *testing.T) {
+	s := worked
+	s.Within = 0
+	if r := plan(t, s, phones); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "one instant") {
+		t.Errorf("%q", r.Warnings)
+	}
+}
+
 // TestBeside: registrations and subscriptions come to one server.
 func TestBeside(t *testing.T) {
 	r, err := worked.Plan(Timer{Name: "register", Groups: []Group{phones}, Beside: []Group{phones}})
@@ -310,6 +320,20 @@ func TestArguments(t *testing.T) {
 		if _, err := s.Plan(Timer{Name: "register", Groups: []Group{g}}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestWhole: a window of the whole interval leaves the shortest value that a phone
+// can have, and every number a number.
+func TestWhole(t *testing.T) {
+	g := phones
+	g.Floor = 0
+	r, err := worked.Plan(Timer{Name: "register", Groups: []Group{g}, Window: 3600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(r); err != nil || r.Feasible || math.IsInf(r.Traffic, 0) {
+		t.Errorf("%v, %s", err, text)
 	}
 }
 
