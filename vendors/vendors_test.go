@@ -35,6 +35,9 @@ type layout struct {
 	// phone itself.
 	enable func(account int) string
 	key    func(module, index int) string
+	// timer is the name of a timer's setting for a line; nil where the descriptor's
+	// parameter is it, with the line in the place of ".N.".
+	timer func(name string, line int) string
 	// wants are the settings that the documents ask for, "" for those that must not
 	// be in the file.
 	wants func(s *source.Descriptor, d *device) map[string]string
@@ -240,7 +243,7 @@ func TestRandomProfiles(t *testing.T) {
 					t.Fatalf("%s\n%s = %q (there: %v), want %q", where, name, got, ok, value)
 				}
 			}
-			checkTimers(t, s, d, file, where)
+			checkTimers(t, s, l, d, file, where)
 			checkPlaces(t, l, d, file, where)
 			if d.staged {
 				staged++
@@ -272,7 +275,16 @@ func TestRandomProfiles(t *testing.T) {
 }
 
 // parameters are the names of a timer's parameter for these lines.
-func parameters(s *source.Descriptor, timer string, lines []line) (list []string) {
+func parameters(s *source.Descriptor, l *layout, timer string, lines []line) (list []string) {
+	if l.timer != nil {
+		if timer != "register" && l.timer(timer, 1) == l.timer(timer, 2) {
+			return []string{l.timer(timer, 1)}
+		}
+		for _, line := range lines {
+			list = append(list, l.timer(timer, line.index))
+		}
+		return list
+	}
 	pattern := s.Timers[timer].Parameter
 	if !strings.Contains(pattern, ".N.") {
 		return []string{pattern}
@@ -284,7 +296,7 @@ func parameters(s *source.Descriptor, timer string, lines []line) (list []string
 }
 
 // checkTimers reads the timers back and holds them to the rule of the spreading.
-func checkTimers(t *testing.T, s *source.Descriptor, d *device, file map[string]string, where string) {
+func checkTimers(t *testing.T, s *source.Descriptor, l *layout, d *device, file map[string]string, where string) {
 	t.Helper()
 	check := func(parameter, name string, timer spread.Timer) {
 		n, err := strconv.ParseUint(file[parameter], 10, 64)
@@ -306,7 +318,7 @@ func checkTimers(t *testing.T, s *source.Descriptor, d *device, file map[string]
 		}
 	}
 	for i, name := range []string{"checkin", "register", "subscribe"} {
-		for j, parameter := range parameters(s, name, d.lines) {
+		for j, parameter := range parameters(s, l, name, d.lines) {
 			timer, salt := d.timers[i], name
 			if _, ok := file[parameter]; !ok && name == "subscribe" && !slices.Contains(d.model.Features, "blf") {
 				continue
@@ -442,7 +454,7 @@ func TestTimersHaveOneSource(t *testing.T) {
 				}
 				return list
 			}
-			want := parameters(s, name, lines)
+			want := parameters(s, l, name, lines)
 			if name == "boot" {
 				if got := changed(fmt.Sprintf(`"boot":%d`, timer.Unit*max(timer.Min, 1)), fmt.Sprintf(`"boot":%d`, timer.Unit*(max(timer.Min, 1)+1))); !slices.Equal(got, want) {
 					t.Errorf("boot changes %q, want %q", got, want)
@@ -496,7 +508,7 @@ func TestTimersOutsideOfTheRange(t *testing.T) {
 					t.Errorf("%s of %d seconds: %v", name, c.seconds, err)
 				}
 				if err == nil {
-					n, _ := strconv.ParseUint(values(must(l.read(body)))[parameters(s, name, []line{{index: 1}})[0]], 10, 64)
+					n, _ := strconv.ParseUint(values(must(l.read(body)))[parameters(s, l, name, []line{{index: 1}})[0]], 10, 64)
 					if n < timer.Min || n == 0 || timer.Max != 0 && n > timer.Max || n > c.seconds/timer.Unit {
 						t.Errorf("%s of %d seconds: the file has %d", name, c.seconds, n)
 					}
