@@ -7,7 +7,7 @@
 #
 # The bytes depend on the source and the pinned tools only, not on the folder or
 # on caches. TINYGO and WASMOPT name the tools to use instead of our own. Exits
-# with 3 when there is no TinyGo (see build/tinygo.sh).
+# with 3 when there is no TinyGo (see build/tinygo.sh) or no wasm-opt for it.
 set -euo pipefail
 
 build=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -80,7 +80,10 @@ tinygo=${TINYGO:-}
 [[ -n $tinygo ]] || tinygo=$("$build/tinygo.sh")
 
 wasmopt=${WASMOPT:-$build/node_modules/.bin/wasm-opt}
-[[ -n ${WASMOPT-} ]] || "$build/npm.sh"
+if [[ -z ${WASMOPT-} ]] && ! "$build/npm.sh"; then
+	echo "wasm.sh: no wasm-opt: npm could not install it" >&2
+	exit 3
+fi
 [[ -x $wasmopt ]] || die "no wasm-opt at $wasmopt: run npm ci in build/"
 
 WASMOPT=$wasmopt "$tinygo" build -target="$build/target.json" -opt=2 -gc=leaking -scheduler=none \
