@@ -16,7 +16,7 @@ module=(--wasm $out/edge.wasm)
 status=0
 build/wasm.sh >&2 || status=$?
 if [[ $status -eq 3 ]]; then
-	echo "no TinyGo here: running the core as Go's own wasm, which behaves the same and is ten times the size" >&2
+	echo "no TinyGo here: running the core as Go's own wasm, which behaves the same, a megabyte instead of 80 KB" >&2
 	build/wasm.sh go >&2
 	module=(--wasm $out/edge-go.wasm --cache $out/cache)
 elif [[ $status -ne 0 ]]; then

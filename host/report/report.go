@@ -265,8 +265,12 @@ func (r *Report) Histogram() *chart.Figure {
 	}
 	top := 0.0
 	for i := bins - 1; i >= 0; i-- {
-		s.X, s.Y = append(s.X, high-float64(i+1)*bin+r.Unit), append(s.Y, counts[i])
-		top = max(top, counts[i])
+		// A partial bin is drawn as wide as it is, and as high as a whole one would be.
+		from, to := high-float64(i+1)*bin+r.Unit, high-float64(i)*bin+r.Unit
+		from = max(from, low)
+		height := counts[i] * bin / (to - from)
+		s.X, s.Y = append(s.X, from), append(s.Y, height)
+		top = max(top, height)
 	}
 	s.X, s.Y = append(s.X, high+r.Unit), append(s.Y, counts[0])
 	title := fmt.Sprintf("The values: %s s to %s s, in steps of %s s", chart.Number(low), chart.Number(high), chart.Number(r.Unit))
