@@ -52,8 +52,6 @@ func wrong(what string) *Error { return &Error{What: what} }
 // Parse reads a document by its schema. Fields that the schema does not have,
 // duplicate fields and values of another type are errors: a typing mistake in a
 // profile must not become a phone that silently lacks a setting.
-//
-//go:noinline
 func Parse(schema *record.Schema, document string, a *record.Arena) (record.Record, *Error) {
 	if len(document) > MaxDocument {
 		return nil, wrong("is larger than " + strconv.Itoa(MaxDocument) + " bytes")
@@ -107,7 +105,6 @@ func scan(document string) string {
 	return ""
 }
 
-//go:noinline
 func object(schema *record.Schema, json gjson.Result, a *record.Arena) (record.Record, *Error) {
 	r := a.New(len(schema.Fields))
 	var err *Error
@@ -133,7 +130,6 @@ func object(schema *record.Schema, json gjson.Result, a *record.Arena) (record.R
 	return r, err
 }
 
-//go:noinline
 func field(f *record.Field, json gjson.Result, v *record.Value, a *record.Arena) *Error {
 	v.Set = true
 	switch f.Kind {
@@ -248,7 +244,6 @@ func tooMany(f *record.Field) *Error {
 	return wrong("has more than " + strconv.FormatInt(f.Max, 10) + " items")
 }
 
-//go:noinline
 func text(f *record.Field, json gjson.Result, v *record.Value) *Error {
 	// The parser reads half a surrogate pair as U+FFFD, without a word. A string
 	// without escapes is two quotes shorter than it is written.

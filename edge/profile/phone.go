@@ -160,8 +160,6 @@ func VendorOf(tenant, device record.Record) string {
 // do not add up), checks what only the whole can show, and derives the timers.
 // url is the phone's own provisioning URL, with its token. The tenant's document is
 // left as it is, for the next device; the device's keys are completed in place.
-//
-//go:noinline
 func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) (record.Record, *Error) {
 	b.Timers, b.pack, b.mac = b.Timers[:0], p, device[DeviceMAC].Str
 	a := b.Arena
@@ -243,8 +241,6 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 // inherit fills what r leaves open, first from a record that begins with the same
 // fields, then with the defaults. Groups are filled field by field, in a copy:
 // both documents may be used again.
-//
-//go:noinline
 func (b *Builder) inherit(fields []record.Field, r, from record.Record) {
 	for i := range fields {
 		f := &fields[i]
@@ -282,7 +278,6 @@ func (b *Builder) inherit(fields []record.Field, r, from record.Record) {
 	}
 }
 
-//go:noinline
 func (b *Builder) zone(phone record.Record) *Error {
 	if !phone[TimeZone].Set {
 		return nil
@@ -422,7 +417,6 @@ func (b *Builder) boot(phone, timers record.Record) *Error {
 	return nil
 }
 
-//go:noinline
 func (b *Builder) lines(phone, tenant, device, timers record.Record, active bool) *Error {
 	a := b.Arena
 	var defaults record.Record
@@ -526,7 +520,6 @@ func (b *Builder) ownKeys(phone record.Record) {
 	phone[Keys].List = keys
 }
 
-//go:noinline
 func (b *Builder) keys(phone record.Record, active bool) *Error {
 	a := b.Arena
 	lines := phone[PhoneLines].List

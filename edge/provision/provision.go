@@ -125,8 +125,6 @@ func (c *Core) forget() {
 
 // answer walks through the checks, in the order that the security of the whole
 // rests on: nothing is fetched before the token is proven.
-//
-//go:noinline
 func (c *Core) answer(r *wire.Request) {
 	c.response.Audit = c.audit[:0]
 	if r.Method != "GET" && r.Method != "HEAD" {
@@ -209,7 +207,6 @@ type proof struct {
 	seed    uint64
 }
 
-//go:noinline
 func (c *Core) authenticate(r *wire.Request, p *path, mac string) (proof, bool) {
 	if p.token == OpenToken {
 		return proof{open: true}, listed(r.Fact("open"), p.tenant)
@@ -235,7 +232,6 @@ func (c *Core) authenticate(r *wire.Request, p *path, mac string) (proof, bool) 
 	return proof{}, false
 }
 
-//go:noinline
 func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	tenantKey := c.join("tenant:", p.tenant)
 	deviceKey := c.join("device:", p.tenant, ":", mac)
@@ -323,7 +319,6 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	c.render(r, p, mac, proof, tenant, device, vendor, file, deviceKey)
 }
 
-//go:noinline
 func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant, device record.Record,
 	vendor *pack.Pack, file *pack.File, deviceKey string) {
 	// The URL in the file is always that of the current key: a phone that came

@@ -47,8 +47,6 @@ func (m *Machine) set(cell uint8, v record.Value) {
 
 // Run appends the output of the program on root to b. When it fails, the bytes
 // that were appended so far are of no use: a file is whole or it is not.
-//
-//go:noinline
 func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error) {
 	m.root[0] = root
 	m.set(0, record.Value{Set: true, List: m.root[:]})

@@ -34,8 +34,6 @@ func AppendRequest(b []byte, r *Request) []byte {
 // DecodeRequest reads a request into r, whose slices are reused. The strings of
 // r share the memory of in. The error is not an interface, because one call
 // through an interface makes TinyGo keep the Error of every type that has one.
-//
-//go:noinline
 func DecodeRequest(in string, r *Request) *Error {
 	d := decoder{in: in}
 	r.Flags = d.u32("flags")
@@ -59,8 +57,6 @@ func DecodeRequest(in string, r *Request) *Error {
 }
 
 // AppendResponse appends the encoding of r to b.
-//
-//go:noinline
 func AppendResponse(b []byte, r *Response) []byte {
 	b = appendU32(b, r.Status)
 	b = appendPairs(b, r.Headers)
