@@ -5,6 +5,7 @@ package vendors
 
 import (
 	"stagger/edge/escape/keyvalue"
+	"stagger/edge/escape/xml"
 	"stagger/edge/pack"
 	"stagger/edge/profile"
 	"stagger/edge/template"
@@ -12,6 +13,59 @@ import (
 
 // Packs are all vendor packs, by name.
 var Packs = []pack.Pack{
+	{
+		Vendor:      "polycom",
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0xe11, Max: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0},
+		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Codecs:      []string{"g722", "pcma", "pcmu", "g729"},
+		Allow:       []string{"lcl.datetime.*", "up.backlight.*", "up.oneTouchVoiceMail", "up.warningLevel", "up.headsetMode", "up.analogHeadsetOption", "dialplan.digitmap", "dialplan.digitmap.timeOut", "call.callWaiting.*", "call.callsPerLineKey", "call.defaultTransferType", "tone.dtmf.*", "voice.volume.*", "powerSaving.*", "nat.keepalive.interval", "feature.urlDialing.enabled", "attendant.behaviors.*", "homeScreen.*"},
+		Deny:        []string{},
+		Models: []pack.Model{
+			{Name: "VVX101", Lines: 1, Keys: 2, Features: []string{"blf", "efk"}},
+			{Name: "VVX150", Lines: 2, Keys: 2, Features: []string{"blf", "efk"}},
+			{Name: "VVX201", Lines: 2, Keys: 2, Features: []string{"blf", "efk"}},
+			{Name: "VVX250", Lines: 4, Keys: 4, Features: []string{"blf", "efk"}},
+			{Name: "VVX300", Lines: 6, Keys: 6, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-6"}},
+			{Name: "VVX301", Lines: 6, Keys: 6, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-6"}},
+			{Name: "VVX310", Lines: 6, Keys: 6, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-6"}},
+			{Name: "VVX311", Lines: 6, Keys: 6, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-6"}},
+			{Name: "VVX350", Lines: 6, Keys: 6, Features: []string{"blf", "efk"}},
+			{Name: "VVX400", Lines: 12, Keys: 12, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-12"}},
+			{Name: "VVX401", Lines: 12, Keys: 12, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-12"}},
+			{Name: "VVX410", Lines: 12, Keys: 12, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-12"}},
+			{Name: "VVX411", Lines: 12, Keys: 12, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-12"}},
+			{Name: "VVX450", Lines: 12, Keys: 12, Features: []string{"blf", "efk"}},
+			{Name: "VVX500", Lines: 12, Keys: 12, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-12"}},
+			{Name: "VVX501", Lines: 12, Keys: 12, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-12"}},
+			{Name: "VVX600", Lines: 16, Keys: 16, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-16"}},
+			{Name: "VVX601", Lines: 16, Keys: 16, Modules: 3, ModuleKeys: 40, Features: []string{"blf", "efk", "modules-after-16"}},
+			{Name: "VVX1500", Lines: 6, Keys: 6, Features: []string{"blf", "efk"}},
+			{Name: "SPIP450", Lines: 3, Keys: 3, Features: []string{"blf"}},
+			{Name: "SPIP550", Lines: 4, Keys: 4, Features: []string{"blf"}},
+			{Name: "SPIP560", Lines: 4, Keys: 4, Features: []string{"blf"}},
+			{Name: "SPIP650", Lines: 6, Keys: 6, Features: []string{"blf"}},
+			{Name: "SPIP670", Lines: 6, Keys: 6, Features: []string{"blf"}},
+		},
+		Files: []pack.File{
+			{Prefix: "000000000000.cfg", Kind: "common"},
+			{Prefix: "", Suffix: ".cfg", MAC: true, Kind: "master", Type: "text/xml; charset=utf-8", Program: &polycomMacCfg},
+			{Prefix: "", Suffix: "-settings.cfg", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &polycomMacSettingsCfg},
+			{Prefix: "sip.ld", Kind: "firmware"},
+			{Prefix: "####-#####-###.sip.ld", Kind: "firmware-part"},
+			{Prefix: "", Suffix: "-phone.cfg", MAC: true, Kind: "phone-overrides"},
+			{Prefix: "", Suffix: "-web.cfg", MAC: true, Kind: "web-overrides"},
+			{Prefix: "000000000000-license.cfg", Kind: "common-license"},
+			{Prefix: "", Suffix: "-license.cfg", MAC: true, Kind: "license"},
+			{Prefix: "", Suffix: "-calls.xml", MAC: true, Kind: "calls"},
+			{Prefix: "000000000000-directory.xml", Kind: "common-directory"},
+			{Prefix: "", Suffix: "-directory.xml", MAC: true, Kind: "directory"},
+			{Prefix: "", Suffix: "-app.log", MAC: true, Kind: "log"},
+			{Prefix: "", Suffix: "-boot.log", MAC: true, Kind: "boot-log"},
+		},
+	},
 	{
 		Vendor:      "yealink",
 		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xa8c0},
@@ -88,6 +142,780 @@ var Packs = []pack.Pack{
 			{Prefix: "y000000000###.cfg", Kind: "common"},
 			{Prefix: "", Suffix: "-local.cfg", MAC: true, Kind: "local"},
 		},
+	},
+}
+
+var polycomTables = []template.Table{
+	{Name: "codec", Entries: []template.Entry{
+		{Word: "g722", Is: "G722"},
+		{Word: "g729", Is: "G729_AB"},
+		{Word: "pcma", Is: "G711_A"},
+		{Word: "pcmu", Is: "G711_Mu"},
+	}},
+	{Name: "date", Entries: []template.Entry{
+		{Word: "1", Is: "1"},
+		{Word: "2", Is: "8"},
+		{Word: "3", Is: "15"},
+		{Word: "4", Is: "22"},
+		{Word: "5", Is: "1"},
+	}},
+	{Name: "key", Entries: []template.Entry{
+		{Word: "blf", Is: "BLF"},
+		{Word: "conference", Is: "EFK"},
+		{Word: "directory", Is: "EFK"},
+		{Word: "dnd", Is: "EFK"},
+		{Word: "dtmf", Is: "EFK"},
+		{Word: "hold", Is: "EFK"},
+		{Word: "intercom", Is: "EFK"},
+		{Word: "line", Is: "Line"},
+		{Word: "none", Is: "Unassigned"},
+		{Word: "park", Is: "BLF"},
+		{Word: "retrieve-park", Is: "EFK"},
+		{Word: "speed-dial", Is: "EFK"},
+		{Word: "transfer", Is: "EFK"},
+		{Word: "voicemail", Is: "EFK"},
+	}},
+	{Name: "language", Entries: []template.Entry{
+		{Word: "de", Is: "German_Germany"},
+		{Word: "de-DE", Is: "German_Germany"},
+		{Word: "en", Is: "English_United_States"},
+		{Word: "en-US", Is: "English_United_States"},
+		{Word: "es", Is: "Spanish_Spain"},
+		{Word: "es-ES", Is: "Spanish_Spain"},
+		{Word: "fr", Is: "French_France"},
+		{Word: "fr-CA", Is: "French_France"},
+		{Word: "fr-FR", Is: "French_France"},
+		{Word: "it", Is: "Italian_Italy"},
+		{Word: "it-IT", Is: "Italian_Italy"},
+		{Word: "nl", Is: "Dutch_Netherlands"},
+		{Word: "nl-NL", Is: "Dutch_Netherlands"},
+	}},
+	{Name: "macro", Entries: []template.Entry{
+		{Word: "conference", Is: "$FConference$"},
+		{Word: "directory", Is: "$FDirectories$"},
+		{Word: "dnd", Is: "$FDoNotDisturb$"},
+		{Word: "dtmf", Is: "$Tdtmf$"},
+		{Word: "hold", Is: "$FHold$"},
+		{Word: "intercom", Is: "$Tintercom$"},
+		{Word: "retrieve-park", Is: "$Tinvite$"},
+		{Word: "speed-dial", Is: "$Tinvite$"},
+		{Word: "transfer", Is: "$Trefer$"},
+		{Word: "voicemail", Is: "$FMessages$"},
+	}},
+	{Name: "name", Entries: []template.Entry{
+		{Word: "conference", Is: "Conference"},
+		{Word: "directory", Is: "Directory"},
+		{Word: "dnd", Is: "DND"},
+		{Word: "hold", Is: "Hold"},
+		{Word: "voicemail", Is: "Messages"},
+	}},
+	{Name: "seconds", Entries: []template.Entry{
+		{Word: "0", Is: "0"},
+		{Word: "1", Is: "3600"},
+		{Word: "10", Is: "36000"},
+		{Word: "11", Is: "39600"},
+		{Word: "12", Is: "43200"},
+		{Word: "13", Is: "46800"},
+		{Word: "14", Is: "50400"},
+		{Word: "2", Is: "7200"},
+		{Word: "3", Is: "10800"},
+		{Word: "4", Is: "14400"},
+		{Word: "5", Is: "18000"},
+		{Word: "6", Is: "21600"},
+		{Word: "7", Is: "25200"},
+		{Word: "8", Is: "28800"},
+		{Word: "9", Is: "32400"},
+	}},
+	{Name: "seconds-30", Entries: []template.Entry{
+		{Word: "0", Is: "1800"},
+		{Word: "1", Is: "5400"},
+		{Word: "10", Is: "37800"},
+		{Word: "11", Is: "41400"},
+		{Word: "12", Is: "45000"},
+		{Word: "13", Is: "48600"},
+		{Word: "14", Is: "52200"},
+		{Word: "2", Is: "9000"},
+		{Word: "3", Is: "12600"},
+		{Word: "4", Is: "16200"},
+		{Word: "5", Is: "19800"},
+		{Word: "6", Is: "23400"},
+		{Word: "7", Is: "27000"},
+		{Word: "8", Is: "30600"},
+		{Word: "9", Is: "34200"},
+	}},
+	{Name: "seconds-45", Entries: []template.Entry{
+		{Word: "0", Is: "2700"},
+		{Word: "1", Is: "6300"},
+		{Word: "10", Is: "38700"},
+		{Word: "11", Is: "42300"},
+		{Word: "12", Is: "45900"},
+		{Word: "13", Is: "49500"},
+		{Word: "14", Is: "53100"},
+		{Word: "2", Is: "9900"},
+		{Word: "3", Is: "13500"},
+		{Word: "4", Is: "17100"},
+		{Word: "5", Is: "20700"},
+		{Word: "6", Is: "24300"},
+		{Word: "7", Is: "27900"},
+		{Word: "8", Is: "31500"},
+		{Word: "9", Is: "35100"},
+	}},
+	{Name: "transport", Entries: []template.Entry{
+		{Word: "dns-naptr", Is: "DNSnaptr"},
+		{Word: "tcp", Is: "TCPOnly"},
+		{Word: "tls", Is: "TLS"},
+		{Word: "udp", Is: "UDPOnly"},
+	}},
+}
+
+var polycomMacSettingsCfg = template.Program{
+	Source: "mac-settings.cfg.tmpl",
+	Cells:  25,
+	Escape: xml.Append,
+	Root:   profile.Phone,
+	Tables: polycomTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n" +
+		"<polycomConfig>\n" +
+		"<checkin\n" +
+		" prov.polling.enabled=\"1\"\n" +
+		" prov.polling.mode=\"rel\"\n" +
+		" prov.polling.period=\"\"\n" +
+		" prov.autoConfigUpload.enabled=\"0\"\n" +
+		" feature.logUpload.enabled=\"0\"\n" +
+		" voIpProt.SIP.specialEvent.checkSync.alwaysReboot=\"0\"/>\n" +
+		"<password\n" +
+		" device.set=\"1\"\n" +
+		" device.auth.localAdminPassword.set=\"1\"\n" +
+		" device.auth.localAdminPassword=\"\"/>\n" +
+		"<language\n" +
+		" lcl.ml.lang=\"\n" +
+		"<ntp\n" +
+		" tcpIpApp.sntp.address=\"\"\n" +
+		" tcpIpApp.sntp.address.overrideDHCP=\"1\"/>\n" +
+		"<clock\n" +
+		" tcpIpApp.sntp.gmtOffset=\"-the phone cannot express the offset of this time zone\"\n" +
+		" tcpIpApp.sntp.gmtOffset.overrideDHCP=\"1\"\n" +
+		" tcpIpApp.sntp.daylightSavings.enable=\"10the phone cannot express when summer time changes in this time zone, or by how much\n" +
+		" tcpIpApp.sntp.daylightSavings.fixedDayEnable=\"0\"\n" +
+		" tcpIpApp.sntp.daylightSavings.start.month=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.start.date=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.start.dayOfWeek=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.start.dayOfWeek.lastInMonth=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.start.time=\"\n" +
+		" tcpIpApp.sntp.daylightSavings.stop.month=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.stop.date=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.stop.dayOfWeek=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.stop.dayOfWeek.lastInMonth=\"\"\n" +
+		" tcpIpApp.sntp.daylightSavings.stop.time=\"/>\n" +
+		"<codecs\n" +
+		" voice.codecPref.=\"\n" +
+		"<phonebook\n" +
+		" mb.main.home=\"\"\n" +
+		" softkey.1.label=\"\"\n" +
+		" softkey.1.action=\"\"\n" +
+		" softkey.1.use.idle=\"1\"\n" +
+		" softkey.1.enable=\"1\"/>\n" +
+		" mb.main.home=\"\"\n" +
+		" softkey.1.label=\"\"\n" +
+		" softkey.1.action=\"\"\n" +
+		" softkey.1.use.idle=\"0\"\n" +
+		" softkey.1.enable=\"0\"/>\n" +
+		"<pickup\n" +
+		" call.directedCallPickupString=\"\n" +
+		"<line\n" +
+		" reg..address=\"\"\n" +
+		" reg..label=\".displayName=\".auth.userId=\".auth.password=\".server.1.address=\".server.1.port=\".server.1.transport=\".server.1.register=\"1\"\n" +
+		" reg..server.1.expires=\".server.1.subscribe.expires=\"\n" +
+		" reg..outboundProxy.address=\".outboundProxy.port=\".outboundProxy.transport=\".outboundProxy.address=\"\".srtp.enable=\"off.srtp.offer=\".srtp.require=\"required\"\n" +
+		" msg.mwi..subscribe=\"\n" +
+		" msg.mwi..callBackMode=\"contact\"\n" +
+		" msg.mwi..callBack=\".callBackMode=\"disabled\"\n" +
+		" msg.mwi..callBack=\"\"/>.address=\"\"\n" +
+		" reg..label=\"\"\n" +
+		" reg..auth.userId=\"\"\n" +
+		" reg..auth.password=\"\"\n" +
+		" msg.mwi..subscribe=\"\"/>\n" +
+		"<keys\n" +
+		" lineKey.reassignment.enabled=\"1\"\n" +
+		" feature.enhancedFeatureKeys.enabled=\"1\"\n" +
+		" feature.EFKLineKey.enabled=\"1\"\n" +
+		" attendant.uri=\"\"\n" +
+		" attendant.reg=\"modules-after-6modules-after-12blfparkspeed-dialintercomretrieve-parktransfervoicemailthe phone's keys dial and watch from the first line onlythe phone has one pickup code for all of its keys\n" +
+		"<key\n" +
+		" lineKey..category=\"\"\n" +
+		" lineKey..index=\"LineEFKBLF\n" +
+		" attendant.resourceList.\"\n" +
+		" attendant.resourceList..type=\"automatanormal.address=\"\"efkthis model's keys are lines, busy lamps and call parks only\n" +
+		" efk.efklist..mname=\"key\"\n" +
+		" efk.efklist..action.string=\"dtmf.status=\"1\"/>.status=\"0\"/>.category=\"Unassigned\"\n" +
+		" lineKey..index=\"0\"\n" +
+		" attendant.resourceList..address=\"\"\n" +
+		" efk.efklist.\n" +
+		"<extra\n" +
+		" />\n" +
+		"</polycomConfig>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 56, Line: 1},                             // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
+		{Code: template.Text, B: 56, C: 15, Line: 5},                      // 1 "<polycomConfig>"
+		{Code: template.Text, B: 71, C: 83, Line: 6},                      // 2 "\n<checkin\n prov.polling.enabled=\"1\"\n prov.polling.mode=\"rel\"\n prov.polling.period=\""
+		{Code: template.PrintFieldInt, B: 20, Line: 10},                   // 3
+		{Code: template.Text, B: 154, C: 1, Line: 10},                     // 4 "\""
+		{Code: template.Text, B: 155, C: 66, Line: 11},                    // 5 "\n prov.autoConfigUpload.enabled=\"0\"\n feature.logUpload.enabled=\"0\""
+		{Code: template.Text, B: 221, C: 56, Line: 14},                    // 6 "\n voIpProt.SIP.specialEvent.checkSync.alwaysReboot=\"0\"/>"
+		{Code: template.Field, A: 1, C: 8, Line: 18},                      // 7
+		{Code: template.JumpFalse, A: 1, B: 12, Line: 18},                 // 8
+		{Code: template.Text, B: 277, C: 100, Line: 18},                   // 9 "\n<password\n device.set=\"1\"\n device.auth.localAdminPassword.set=\"1\"\n device.auth.localAdminPassword=\""
+		{Code: template.Print, A: 1, Line: 22},                            // 10
+		{Code: template.Text, B: 377, C: 3, Line: 22},                     // 11 "\"/>"
+		{Code: template.Field, A: 1, C: 6, Line: 24},                      // 12
+		{Code: template.JumpFalse, A: 1, B: 18, Line: 24},                 // 13
+		{Code: template.Text, B: 380, C: 25, Line: 24},                    // 14 "\n<language\n lcl.ml.lang=\""
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 26},               // 15
+		{Code: template.Print, A: 2, Line: 26},                            // 16
+		{Code: template.Text, B: 377, C: 3, Line: 26},                     // 17 "\"/>"
+		{Code: template.Field, A: 1, C: 7, Line: 28},                      // 18
+		{Code: template.Copy, A: 2, B: 1, Line: 28},                       // 19
+		{Code: template.Range, A: 2, B: 28, Line: 28},                     // 20
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 28},                 // 21
+		{Code: template.LoadInt, A: 7, Line: 29},                          // 22
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 29},             // 23
+		{Code: template.JumpFalse, A: 6, B: 27, Line: 29},                 // 24
+		{Code: template.TextField, A: 4, B: 405, C: 30, Line: 31},         // 25 "\n<ntp\n tcpIpApp.sntp.address=\""
+		{Code: template.Text, B: 435, C: 43, Line: 31},                    // 26 "\"\n tcpIpApp.sntp.address.overrideDHCP=\"1\"/>"
+		{Code: template.Next, A: 2, B: 21, Line: 28},                      // 27
+		{Code: template.Field, A: 1, C: 23, Line: 35},                     // 28
+		{Code: template.JumpFalse, A: 1, B: 141, Line: 35},                // 29
+		{Code: template.Text, B: 478, C: 34, Line: 35},                    // 30 "\n<clock\n tcpIpApp.sntp.gmtOffset=\""
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 37},                // 31
+		{Code: template.Copy, A: 2, B: 3, Line: 37},                       // 32
+		{Code: template.JumpTrue, A: 2, B: 36, Line: 37},                  // 33
+		{Code: template.Field, A: 4, B: 1, C: 3, Line: 37},                // 34
+		{Code: template.Copy, A: 2, B: 4, Line: 37},                       // 35
+		{Code: template.JumpFalse, A: 2, B: 42, Line: 37},                 // 36
+		{Code: template.Field, A: 5, B: 1, C: 1, Line: 37},                // 37
+		{Code: template.LoadText, A: 7, B: 512, C: 1, Line: 37},           // 38 "-"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 37},                // 39
+		{Code: template.JumpFalse, A: 6, B: 42, Line: 37},                 // 40
+		{Code: template.Text, B: 512, C: 1, Line: 37},                     // 41 "-"
+		{Code: template.Field, A: 2, B: 1, C: 3, Line: 37},                // 42
+		{Code: template.LoadInt, A: 4, Line: 37},                          // 43
+		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 37},             // 44
+		{Code: template.JumpFalse, A: 3, B: 50, Line: 37},                 // 45
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 37},                // 46
+		{Code: template.LookupInt, A: 6, B: 5, C: 6, Line: 37},            // 47
+		{Code: template.Print, A: 6, Line: 37},                            // 48
+		{Code: template.Jump, B: 68, Line: 37},                            // 49
+		{Code: template.Field, A: 5, B: 1, C: 3, Line: 37},                // 50
+		{Code: template.LoadInt, A: 7, B: 30, Line: 37},                   // 51
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 37},             // 52
+		{Code: template.JumpFalse, A: 6, B: 58, Line: 37},                 // 53
+		{Code: template.Field, A: 8, B: 1, C: 2, Line: 37},                // 54
+		{Code: template.LookupInt, A: 9, B: 8, C: 7, Line: 37},            // 55
+		{Code: template.Print, A: 9, Line: 37},                            // 56
+		{Code: template.Jump, B: 68, Line: 37},                            // 57
+		{Code: template.Field, A: 8, B: 1, C: 3, Line: 37},                // 58
+		{Code: template.LoadInt, A: 10, B: 45, Line: 37},                  // 59
+		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 37},            // 60
+		{Code: template.JumpFalse, A: 9, B: 66, Line: 37},                 // 61
+		{Code: template.Field, A: 11, B: 1, C: 2, Line: 37},               // 62
+		{Code: template.LookupInt, A: 12, B: 11, C: 8, Line: 37},          // 63
+		{Code: template.Print, A: 12, Line: 37},                           // 64
+		{Code: template.Jump, B: 68, Line: 37},                            // 65
+		{Code: template.Fail, B: 513, C: 53, Line: 37},                    // 66 "the phone cannot express the offset of this time zone"
+		{Code: template.Print, A: 11, Line: 37},                           // 67
+		{Code: template.Text, B: 566, C: 83, Line: 37},                    // 68 "\"\n tcpIpApp.sntp.gmtOffset.overrideDHCP=\"1\"\n tcpIpApp.sntp.daylightSavings.enable=\""
+		{Code: template.JumpField, A: 1, B: 72, C: 4, Line: 39},           // 69
+		{Code: template.Text, B: 649, C: 1, Line: 39},                     // 70 "1"
+		{Code: template.Jump, B: 73, Line: 39},                            // 71
+		{Code: template.Text, B: 650, C: 1, Line: 39},                     // 72 "0"
+		{Code: template.Text, B: 154, C: 1, Line: 39},                     // 73 "\""
+		{Code: template.JumpField, A: 1, B: 140, C: 4, Line: 40},          // 74
+		{Code: template.Field, A: 3, B: 1, C: 6, Line: 41},                // 75
+		{Code: template.Field, A: 4, B: 3, C: 5, Line: 41},                // 76
+		{Code: template.Copy, A: 2, B: 4, Line: 41},                       // 77
+		{Code: template.JumpFalse, A: 2, B: 87, Line: 41},                 // 78
+		{Code: template.Field, A: 5, B: 1, C: 7, Line: 41},                // 79
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 41},                // 80
+		{Code: template.Copy, A: 2, B: 6, Line: 41},                       // 81
+		{Code: template.JumpFalse, A: 2, B: 87, Line: 41},                 // 82
+		{Code: template.Field, A: 7, B: 1, C: 5, Line: 41},                // 83
+		{Code: template.LoadInt, A: 9, B: 60, Line: 41},                   // 84
+		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 41},             // 85
+		{Code: template.Copy, A: 2, B: 8, Line: 41},                       // 86
+		{Code: template.Not, A: 10, B: 2, Line: 41},                       // 87
+		{Code: template.JumpFalse, A: 10, B: 91, Line: 41},                // 88
+		{Code: template.Fail, B: 651, C: 83, Line: 41},                    // 89 "the phone cannot express when summer time changes in this time zone, or by how much"
+		{Code: template.Print, A: 11, Line: 41},                           // 90
+		{Code: template.Text, B: 734, C: 50, Line: 41},                    // 91 "\n tcpIpApp.sntp.daylightSavings.fixedDayEnable=\"0\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 43},                // 92
+		{Code: template.JumpFalse, A: 2, B: 116, Line: 43},                // 93
+		{Code: template.Text, B: 784, C: 45, Line: 43},                    // 94 "\n tcpIpApp.sntp.daylightSavings.start.month=\""
+		{Code: template.PrintFieldInt, A: 2, Line: 44},                    // 95
+		{Code: template.Text, B: 829, C: 45, Line: 44},                    // 96 "\"\n tcpIpApp.sntp.daylightSavings.start.date=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 45},                // 97
+		{Code: template.LookupInt, A: 4, B: 3, C: 1, Line: 45},            // 98
+		{Code: template.Print, A: 4, Line: 45},                            // 99
+		{Code: template.Text, B: 874, C: 50, Line: 45},                    // 100 "\"\n tcpIpApp.sntp.daylightSavings.start.dayOfWeek=\""
+		{Code: template.Field, A: 3, B: 2, C: 2, Line: 46},                // 101
+		{Code: template.LoadInt, A: 4, B: 1, Line: 46},                    // 102
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 46},                  // 103
+		{Code: template.PrintInt, A: 5, Line: 46},                         // 104
+		{Code: template.Text, B: 924, C: 62, Line: 46},                    // 105 "\"\n tcpIpApp.sntp.daylightSavings.start.dayOfWeek.lastInMonth=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 47},                // 106
+		{Code: template.LoadInt, A: 5, B: 5, Line: 47},                    // 107
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 47},             // 108
+		{Code: template.JumpFalse, A: 4, B: 112, Line: 47},                // 109
+		{Code: template.Text, B: 649, C: 1, Line: 47},                     // 110 "1"
+		{Code: template.Jump, B: 113, Line: 47},                           // 111
+		{Code: template.Text, B: 650, C: 1, Line: 47},                     // 112 "0"
+		{Code: template.Text, B: 986, C: 45, Line: 47},                    // 113 "\"\n tcpIpApp.sntp.daylightSavings.start.time=\""
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 48},              // 114
+		{Code: template.Text, B: 154, C: 1, Line: 48},                     // 115 "\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 50},                // 116
+		{Code: template.JumpFalse, A: 2, B: 140, Line: 50},                // 117
+		{Code: template.Text, B: 1031, C: 44, Line: 50},                   // 118 "\n tcpIpApp.sntp.daylightSavings.stop.month=\""
+		{Code: template.PrintFieldInt, A: 2, Line: 51},                    // 119
+		{Code: template.Text, B: 1075, C: 44, Line: 51},                   // 120 "\"\n tcpIpApp.sntp.daylightSavings.stop.date=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 52},                // 121
+		{Code: template.LookupInt, A: 4, B: 3, C: 1, Line: 52},            // 122
+		{Code: template.Print, A: 4, Line: 52},                            // 123
+		{Code: template.Text, B: 1119, C: 49, Line: 52},                   // 124 "\"\n tcpIpApp.sntp.daylightSavings.stop.dayOfWeek=\""
+		{Code: template.Field, A: 3, B: 2, C: 2, Line: 53},                // 125
+		{Code: template.LoadInt, A: 4, B: 1, Line: 53},                    // 126
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 53},                  // 127
+		{Code: template.PrintInt, A: 5, Line: 53},                         // 128
+		{Code: template.Text, B: 1168, C: 61, Line: 53},                   // 129 "\"\n tcpIpApp.sntp.daylightSavings.stop.dayOfWeek.lastInMonth=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 54},                // 130
+		{Code: template.LoadInt, A: 5, B: 5, Line: 54},                    // 131
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 54},             // 132
+		{Code: template.JumpFalse, A: 4, B: 136, Line: 54},                // 133
+		{Code: template.Text, B: 649, C: 1, Line: 54},                     // 134 "1"
+		{Code: template.Jump, B: 137, Line: 54},                           // 135
+		{Code: template.Text, B: 650, C: 1, Line: 54},                     // 136 "0"
+		{Code: template.Text, B: 1229, C: 44, Line: 54},                   // 137 "\"\n tcpIpApp.sntp.daylightSavings.stop.time=\""
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 55},              // 138
+		{Code: template.Text, B: 154, C: 1, Line: 55},                     // 139 "\""
+		{Code: template.Text, B: 1273, C: 2, Line: 57},                    // 140 "/>"
+		{Code: template.Text, B: 1275, C: 8, Line: 58},                    // 141 "\n<codecs"
+		{Code: template.Field, A: 1, C: 27, Line: 60},                     // 142
+		{Code: template.Copy, A: 2, B: 1, Line: 60},                       // 143
+		{Code: template.Range, A: 2, B: 157, Line: 60},                    // 144
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 60},                 // 145
+		{Code: template.Text, B: 1283, C: 18, Line: 60},                   // 146 "\n voice.codecPref."
+		{Code: template.Field, A: 5, B: 4, Line: 61},                      // 147
+		{Code: template.Lookup, A: 6, B: 5, Line: 61},                     // 148
+		{Code: template.Print, A: 6, Line: 61},                            // 149
+		{Code: template.Text, B: 1301, C: 2, Line: 61},                    // 150 "=\""
+		{Code: template.JumpField, A: 4, B: 154, C: 1, Line: 61},          // 151
+		{Code: template.PrintFieldInt, A: 4, B: 2, Line: 61},              // 152
+		{Code: template.Jump, B: 155, Line: 61},                           // 153
+		{Code: template.Text, B: 650, C: 1, Line: 61},                     // 154 "0"
+		{Code: template.Text, B: 154, C: 1, Line: 61},                     // 155 "\""
+		{Code: template.Next, A: 2, B: 145, Line: 60},                     // 156
+		{Code: template.Text, B: 1273, C: 2, Line: 62},                    // 157 "/>"
+		{Code: template.Text, B: 1303, C: 11, Line: 63},                   // 158 "\n<phonebook"
+		{Code: template.Field, A: 1, C: 11, Line: 65},                     // 159
+		{Code: template.JumpField, A: 1, B: 172, C: 1, Line: 65},          // 160
+		{Code: template.Text, B: 1314, C: 16, Line: 65},                   // 161 "\n mb.main.home=\""
+		{Code: template.Field, A: 2, C: 11, Line: 66},                     // 162
+		{Code: template.PrintField, A: 2, B: 1, Line: 66},                 // 163
+		{Code: template.Text, B: 1330, C: 20, Line: 66},                   // 164 "\"\n softkey.1.label=\""
+		{Code: template.Field, A: 2, C: 11, Line: 67},                     // 165
+		{Code: template.PrintField, A: 2, Line: 67},                       // 166
+		{Code: template.Text, B: 1350, C: 21, Line: 67},                   // 167 "\"\n softkey.1.action=\""
+		{Code: template.Field, A: 2, C: 11, Line: 68},                     // 168
+		{Code: template.PrintField, A: 2, B: 1, Line: 68},                 // 169
+		{Code: template.Text, B: 1371, C: 49, Line: 68},                   // 170 "\"\n softkey.1.use.idle=\"1\"\n softkey.1.enable=\"1\"/>"
+		{Code: template.Jump, B: 173, Line: 65},                           // 171
+		{Code: template.Text, B: 1420, C: 106, Line: 71},                  // 172 "\n mb.main.home=\"\"\n softkey.1.label=\"\"\n softkey.1.action=\"\"\n softkey.1.use.idle=\"0\"\n softkey.1.enable=\"0\"/>"
+		{Code: template.LoadInt, A: 1, Line: 79},                          // 173
+		{Code: template.Copy, A: 2, B: 1, Line: 79},                       // 174
+		{Code: template.Field, A: 3, C: 24, Line: 80},                     // 175
+		{Code: template.Copy, A: 4, B: 3, Line: 80},                       // 176
+		{Code: template.Range, A: 4, B: 185, Line: 80},                    // 177
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 80},                 // 178
+		{Code: template.LoadInt, A: 8, Line: 81},                          // 179
+		{Code: template.EqualInt, A: 7, B: 2, C: 8, Line: 81},             // 180
+		{Code: template.JumpFalse, A: 7, B: 184, Line: 81},                // 181
+		{Code: template.Field, A: 9, B: 6, C: 10, Line: 81},               // 182
+		{Code: template.Copy, A: 2, B: 9, Line: 81},                       // 183
+		{Code: template.Next, A: 4, B: 178, Line: 80},                     // 184
+		{Code: template.Text, B: 1526, C: 41, Line: 82},                   // 185 "\n<pickup\n call.directedCallPickupString=\""
+		{Code: template.Field, A: 3, C: 10, Line: 84},                     // 186
+		{Code: template.JumpFalse, A: 3, B: 189, Line: 84},                // 187
+		{Code: template.Print, A: 3, Line: 84},                            // 188
+		{Code: template.Text, B: 377, C: 3, Line: 84},                     // 189 "\"/>"
+		{Code: template.Copy, A: 3, Line: 85},                             // 190
+		{Code: template.Field, A: 4, C: 24, Line: 86},                     // 191
+		{Code: template.Copy, A: 5, B: 4, Line: 86},                       // 192
+		{Code: template.Range, A: 5, B: 288, Line: 86},                    // 193
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 86},                 // 194
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 87},               // 195
+		{Code: template.Copy, A: 9, B: 8, Line: 87},                       // 196
+		{Code: template.TextInt, A: 9, B: 1567, C: 12, Line: 89},          // 197 "\n<line\n reg."
+		{Code: template.TextField, A: 7, B: 1579, C: 10, D: 11, Line: 89}, // 198 ".address=\""
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 90},           // 199 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1596, C: 8, D: 14, Line: 90},  // 200 ".label=\""
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 91},           // 201 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1604, C: 14, D: 15, Line: 91}, // 202 ".displayName=\""
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 92},           // 203 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1618, C: 14, D: 12, Line: 92}, // 204 ".auth.userId=\""
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 93},           // 205 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1632, C: 16, D: 13, Line: 93}, // 206 ".auth.password=\""
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 94},           // 207 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1648, C: 19, D: 1, Line: 94},  // 208 ".server.1.address=\""
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 95},           // 209 "\"\n reg."
+		{Code: template.Text, B: 1667, C: 16, Line: 95},                   // 210 ".server.1.port=\""
+		{Code: template.JumpField, A: 7, B: 214, C: 2, Line: 95},          // 211
+		{Code: template.PrintFieldInt, A: 7, B: 2, Line: 95},              // 212
+		{Code: template.Jump, B: 215, Line: 95},                           // 213
+		{Code: template.Text, B: 650, C: 1, Line: 95},                     // 214 "0"
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 96},           // 215 "\"\n reg."
+		{Code: template.Text, B: 1683, C: 21, Line: 96},                   // 216 ".server.1.transport=\""
+		{Code: template.Field, A: 10, B: 7, C: 3, Line: 96},               // 217
+		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 96},             // 218
+		{Code: template.Print, A: 11, Line: 96},                           // 219
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 97},           // 220 "\"\n reg."
+		{Code: template.TextInt, A: 9, B: 1704, C: 28, Line: 98},          // 221 ".server.1.register=\"1\"\n reg."
+		{Code: template.Text, B: 1732, C: 19, Line: 98},                   // 222 ".server.1.expires=\""
+		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 98},             // 223
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 99},           // 224 "\"\n reg."
+		{Code: template.Text, B: 1751, C: 29, Line: 99},                   // 225 ".server.1.subscribe.expires=\""
+		{Code: template.PrintFieldInt, A: 3, B: 21, Line: 99},             // 226
+		{Code: template.Text, B: 154, C: 1, Line: 99},                     // 227 "\""
+		{Code: template.JumpField, A: 7, B: 244, C: 4, Line: 100},         // 228
+		{Code: template.TextInt, A: 9, B: 1780, C: 6, Line: 101},          // 229 "\n reg."
+		{Code: template.TextField, A: 7, B: 1786, C: 24, D: 4, Line: 101}, // 230 ".outboundProxy.address=\""
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 102},          // 231 "\"\n reg."
+		{Code: template.Text, B: 1810, C: 21, Line: 102},                  // 232 ".outboundProxy.port=\""
+		{Code: template.JumpField, A: 7, B: 236, C: 5, Line: 102},         // 233
+		{Code: template.PrintFieldInt, A: 7, B: 5, Line: 102},             // 234
+		{Code: template.Jump, B: 237, Line: 102},                          // 235
+		{Code: template.Text, B: 650, C: 1, Line: 102},                    // 236 "0"
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 103},          // 237 "\"\n reg."
+		{Code: template.Text, B: 1831, C: 26, Line: 103},                  // 238 ".outboundProxy.transport=\""
+		{Code: template.Field, A: 10, B: 7, C: 3, Line: 103},              // 239
+		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 103},            // 240
+		{Code: template.Print, A: 11, Line: 103},                          // 241
+		{Code: template.Text, B: 154, C: 1, Line: 103},                    // 242 "\""
+		{Code: template.Jump, B: 246, Line: 100},                          // 243
+		{Code: template.TextInt, A: 9, B: 1780, C: 6, Line: 105},          // 244 "\n reg."
+		{Code: template.Text, B: 1857, C: 25, Line: 105},                  // 245 ".outboundProxy.address=\"\""
+		{Code: template.TextInt, A: 9, B: 1780, C: 6, Line: 107},          // 246 "\n reg."
+		{Code: template.Text, B: 1882, C: 14, Line: 107},                  // 247 ".srtp.enable=\""
+		{Code: template.Field, A: 10, B: 7, C: 7, Line: 107},              // 248
+		{Code: template.LoadText, A: 12, B: 1896, C: 3, Line: 107},        // 249 "off"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 107},            // 250
+		{Code: template.JumpFalse, A: 11, B: 254, Line: 107},              // 251
+		{Code: template.Text, B: 650, C: 1, Line: 107},                    // 252 "0"
+		{Code: template.Jump, B: 255, Line: 107},                          // 253
+		{Code: template.Text, B: 649, C: 1, Line: 107},                    // 254 "1"
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 108},          // 255 "\"\n reg."
+		{Code: template.Text, B: 1899, C: 13, Line: 108},                  // 256 ".srtp.offer=\""
+		{Code: template.Field, A: 10, B: 7, C: 7, Line: 108},              // 257
+		{Code: template.LoadText, A: 12, B: 1896, C: 3, Line: 108},        // 258 "off"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 108},            // 259
+		{Code: template.JumpFalse, A: 11, B: 263, Line: 108},              // 260
+		{Code: template.Text, B: 650, C: 1, Line: 108},                    // 261 "0"
+		{Code: template.Jump, B: 264, Line: 108},                          // 262
+		{Code: template.Text, B: 649, C: 1, Line: 108},                    // 263 "1"
+		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 109},          // 264 "\"\n reg."
+		{Code: template.Text, B: 1912, C: 15, Line: 109},                  // 265 ".srtp.require=\""
+		{Code: template.Field, A: 10, B: 7, C: 7, Line: 109},              // 266
+		{Code: template.LoadText, A: 12, B: 1927, C: 8, Line: 109},        // 267 "required"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 109},            // 268
+		{Code: template.JumpFalse, A: 11, B: 272, Line: 109},              // 269
+		{Code: template.Text, B: 649, C: 1, Line: 109},                    // 270 "1"
+		{Code: template.Jump, B: 273, Line: 109},                          // 271
+		{Code: template.Text, B: 650, C: 1, Line: 109},                    // 272 "0"
+		{Code: template.TextInt, A: 9, B: 1935, C: 11, Line: 110},         // 273 "\"\n msg.mwi."
+		{Code: template.Text, B: 1946, C: 12, Line: 110},                  // 274 ".subscribe=\""
+		{Code: template.JumpField, A: 7, B: 277, C: 9, Line: 110},         // 275
+		{Code: template.PrintField, A: 7, B: 11, Line: 110},               // 276
+		{Code: template.Text, B: 154, C: 1, Line: 110},                    // 277 "\""
+		{Code: template.JumpField, A: 7, B: 284, C: 8, Line: 111},         // 278
+		{Code: template.TextInt, A: 9, B: 1958, C: 10, Line: 112},         // 279 "\n msg.mwi."
+		{Code: template.TextInt, A: 9, B: 1968, C: 33, Line: 113},         // 280 ".callBackMode=\"contact\"\n msg.mwi."
+		{Code: template.TextField, A: 7, B: 2001, C: 11, D: 8, Line: 113}, // 281 ".callBack=\""
+		{Code: template.Text, B: 377, C: 3, Line: 113},                    // 282 "\"/>"
+		{Code: template.Jump, B: 287, Line: 111},                          // 283
+		{Code: template.TextInt, A: 9, B: 1958, C: 10, Line: 115},         // 284 "\n msg.mwi."
+		{Code: template.TextInt, A: 9, B: 2012, C: 34, Line: 116},         // 285 ".callBackMode=\"disabled\"\n msg.mwi."
+		{Code: template.Text, B: 2046, C: 14, Line: 116},                  // 286 ".callBack=\"\"/>"
+		{Code: template.Next, A: 5, B: 194, Line: 86},                     // 287
+		{Code: template.Field, A: 4, C: 25, Line: 119},                    // 288
+		{Code: template.Copy, A: 5, B: 4, Line: 119},                      // 289
+		{Code: template.Range, A: 5, B: 301, Line: 119},                   // 290
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 119},                // 291
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 120},               // 292
+		{Code: template.Copy, A: 9, B: 8, Line: 120},                      // 293
+		{Code: template.TextInt, A: 9, B: 1567, C: 12, Line: 122},         // 294 "\n<line\n reg."
+		{Code: template.TextInt, A: 9, B: 2060, C: 17, Line: 123},         // 295 ".address=\"\"\n reg."
+		{Code: template.TextInt, A: 9, B: 2077, C: 15, Line: 124},         // 296 ".label=\"\"\n reg."
+		{Code: template.TextInt, A: 9, B: 2092, C: 21, Line: 125},         // 297 ".auth.userId=\"\"\n reg."
+		{Code: template.TextInt, A: 9, B: 2113, C: 27, Line: 126},         // 298 ".auth.password=\"\"\n msg.mwi."
+		{Code: template.Text, B: 2140, C: 15, Line: 126},                  // 299 ".subscribe=\"\"/>"
+		{Code: template.Next, A: 5, B: 291, Line: 119},                    // 300
+		{Code: template.Text, B: 2155, C: 148, Line: 127},                 // 301 "\n<keys\n lineKey.reassignment.enabled=\"1\"\n feature.enhancedFeatureKeys.enabled=\"1\"\n feature.EFKLineKey.enabled=\"1\"\n attendant.uri=\"\"\n attendant.reg=\""
+		{Code: template.LoadInt, A: 5, Line: 133},                         // 302
+		{Code: template.EqualInt, A: 4, B: 2, C: 5, Line: 133},            // 303
+		{Code: template.JumpFalse, A: 4, B: 307, Line: 133},               // 304
+		{Code: template.Text, B: 649, C: 1, Line: 133},                    // 305 "1"
+		{Code: template.Jump, B: 308, Line: 133},                          // 306
+		{Code: template.PrintInt, A: 2, Line: 133},                        // 307
+		{Code: template.Text, B: 377, C: 3, Line: 133},                    // 308 "\"/>"
+		{Code: template.Field, A: 4, C: 4, Line: 136},                     // 309
+		{Code: template.Copy, A: 5, B: 4, Line: 136},                      // 310
+		{Code: template.Range, A: 5, B: 483, Line: 136},                   // 311
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 136},                // 312
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 137},               // 313
+		{Code: template.Copy, A: 9, B: 8, Line: 137},                      // 314
+		{Code: template.JumpField, A: 7, B: 350, Line: 138},               // 315
+		{Code: template.Field, A: 10, B: 3, C: 29, Line: 139},             // 316
+		{Code: template.LoadText, A: 11, B: 2303, C: 15, Line: 139},       // 317 "modules-after-6"
+		{Code: template.Has, A: 12, B: 10, C: 11, Line: 139},              // 318
+		{Code: template.JumpFalse, A: 12, B: 324, Line: 139},              // 319
+		{Code: template.LoadInt, A: 13, B: 6, Line: 139},                  // 320
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 139},               // 321
+		{Code: template.Copy, A: 9, B: 14, Line: 139},                     // 322
+		{Code: template.Jump, B: 335, Line: 139},                          // 323
+		{Code: template.Field, A: 13, B: 3, C: 29, Line: 139},             // 324
+		{Code: template.LoadText, A: 14, B: 2318, C: 16, Line: 139},       // 325 "modules-after-12"
+		{Code: template.Has, A: 15, B: 13, C: 14, Line: 139},              // 326
+		{Code: template.JumpFalse, A: 15, B: 332, Line: 139},              // 327
+		{Code: template.LoadInt, A: 16, B: 12, Line: 139},                 // 328
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 139},               // 329
+		{Code: template.Copy, A: 9, B: 17, Line: 139},                     // 330
+		{Code: template.Jump, B: 335, Line: 139},                          // 331
+		{Code: template.LoadInt, A: 16, B: 16, Line: 139},                 // 332
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 139},               // 333
+		{Code: template.Copy, A: 9, B: 17, Line: 139},                     // 334
+		{Code: template.Field, A: 10, B: 7, Line: 140},                    // 335
+		{Code: template.LoadInt, A: 12, B: 2, Line: 140},                  // 336
+		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 140},         // 337
+		{Code: template.JumpFalse, A: 11, B: 343, Line: 140},              // 338
+		{Code: template.LoadInt, A: 13, B: 40, Line: 140},                 // 339
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 140},               // 340
+		{Code: template.Copy, A: 9, B: 14, Line: 140},                     // 341
+		{Code: template.Jump, B: 350, Line: 140},                          // 342
+		{Code: template.Field, A: 13, B: 7, Line: 140},                    // 343
+		{Code: template.LoadInt, A: 15, B: 3, Line: 140},                  // 344
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 140},         // 345
+		{Code: template.JumpFalse, A: 14, B: 350, Line: 140},              // 346
+		{Code: template.LoadInt, A: 16, B: 80, Line: 140},                 // 347
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 140},               // 348
+		{Code: template.Copy, A: 9, B: 17, Line: 140},                     // 349
+		{Code: template.Field, A: 10, B: 7, C: 2, Line: 142},              // 350
+		{Code: template.Lookup, A: 11, B: 10, C: 2, Line: 142},            // 351
+		{Code: template.Copy, A: 12, B: 11, Line: 142},                    // 352
+		{Code: template.Field, A: 13, B: 7, C: 2, Line: 143},              // 353
+		{Code: template.LoadText, A: 15, B: 2334, C: 3, Line: 143},        // 354 "blf"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 143},            // 355
+		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 356
+		{Code: template.LoadText, A: 16, B: 2337, C: 4, Line: 143},        // 357 "park"
+		{Code: template.Equal, A: 14, B: 13, C: 16, Line: 143},            // 358
+		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 359
+		{Code: template.LoadText, A: 17, B: 2341, C: 10, Line: 143},       // 360 "speed-dial"
+		{Code: template.Equal, A: 14, B: 13, C: 17, Line: 143},            // 361
+		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 362
+		{Code: template.LoadText, A: 18, B: 2351, C: 8, Line: 143},        // 363 "intercom"
+		{Code: template.Equal, A: 14, B: 13, C: 18, Line: 143},            // 364
+		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 365
+		{Code: template.LoadText, A: 19, B: 2359, C: 13, Line: 143},       // 366 "retrieve-park"
+		{Code: template.Equal, A: 14, B: 13, C: 19, Line: 143},            // 367
+		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 368
+		{Code: template.LoadText, A: 20, B: 2372, C: 8, Line: 143},        // 369 "transfer"
+		{Code: template.Equal, A: 14, B: 13, C: 20, Line: 143},            // 370
+		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 371
+		{Code: template.LoadText, A: 21, B: 2380, C: 9, Line: 143},        // 372 "voicemail"
+		{Code: template.Equal, A: 14, B: 13, C: 21, Line: 143},            // 373
+		{Code: template.JumpFalse, A: 14, B: 381, Line: 143},              // 374
+		{Code: template.Field, A: 22, B: 7, C: 3, Line: 144},              // 375
+		{Code: template.EqualInt, A: 23, B: 22, C: 2, Line: 144},          // 376
+		{Code: template.Not, A: 23, B: 23, Line: 144},                     // 377
+		{Code: template.JumpFalse, A: 23, B: 381, Line: 144},              // 378
+		{Code: template.Fail, B: 2389, C: 56, Line: 144},                  // 379 "the phone's keys dial and watch from the first line only"
+		{Code: template.Print, A: 24, Line: 144},                          // 380
+		{Code: template.Field, A: 13, B: 7, C: 2, Line: 146},              // 381
+		{Code: template.LoadText, A: 15, B: 2334, C: 3, Line: 146},        // 382 "blf"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 146},            // 383
+		{Code: template.JumpFalse, A: 14, B: 398, Line: 146},              // 384
+		{Code: template.Field, A: 16, B: 7, C: 6, Line: 147},              // 385
+		{Code: template.JumpFalse, A: 16, B: 398, Line: 147},              // 386
+		{Code: template.Copy, A: 17, B: 16, Line: 148},                    // 387
+		{Code: template.LoadBool, A: 18, Line: 149},                       // 388
+		{Code: template.Copy, A: 19, B: 18, Line: 149},                    // 389
+		{Code: template.Field, A: 20, B: 3, C: 10, Line: 150},             // 390
+		{Code: template.JumpFalse, A: 20, B: 394, Line: 150},              // 391
+		{Code: template.Equal, A: 21, B: 20, C: 17, Line: 150},            // 392
+		{Code: template.Copy, A: 19, B: 21, Line: 150},                    // 393
+		{Code: template.Not, A: 20, B: 19, Line: 151},                     // 394
+		{Code: template.JumpFalse, A: 20, B: 398, Line: 151},              // 395
+		{Code: template.Fail, B: 2445, C: 49, Line: 151},                  // 396 "the phone has one pickup code for all of its keys"
+		{Code: template.Print, A: 21, Line: 151},                          // 397
+		{Code: template.TextInt, A: 9, B: 2494, C: 15, Line: 155},         // 398 "\n<key\n lineKey."
+		{Code: template.Text, B: 2509, C: 11, Line: 155},                  // 399 ".category=\""
+		{Code: template.Print, A: 12, Line: 155},                          // 400
+		{Code: template.TextInt, A: 9, B: 2520, C: 11, Line: 156},         // 401 "\"\n lineKey."
+		{Code: template.Text, B: 2531, C: 8, Line: 156},                   // 402 ".index=\""
+		{Code: template.LoadText, A: 14, B: 2539, C: 4, Line: 156},        // 403 "Line"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 156},            // 404
+		{Code: template.JumpFalse, A: 13, B: 408, Line: 156},              // 405
+		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 156},             // 406
+		{Code: template.Jump, B: 414, Line: 156},                          // 407
+		{Code: template.LoadText, A: 16, B: 2543, C: 3, Line: 156},        // 408 "EFK"
+		{Code: template.Equal, A: 15, B: 12, C: 16, Line: 156},            // 409
+		{Code: template.JumpFalse, A: 15, B: 413, Line: 156},              // 410
+		{Code: template.PrintInt, A: 9, Line: 156},                        // 411
+		{Code: template.Jump, B: 414, Line: 156},                          // 412
+		{Code: template.Text, B: 650, C: 1, Line: 156},                    // 413 "0"
+		{Code: template.Text, B: 154, C: 1, Line: 156},                    // 414 "\""
+		{Code: template.LoadText, A: 14, B: 2546, C: 3, Line: 157},        // 415 "BLF"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 157},            // 416
+		{Code: template.JumpFalse, A: 13, B: 433, Line: 157},              // 417
+		{Code: template.TextInt, A: 9, B: 2549, C: 25, Line: 158},         // 418 "\n attendant.resourceList."
+		{Code: template.TextField, A: 7, B: 1579, C: 10, D: 4, Line: 158}, // 419 ".address=\""
+		{Code: template.TextInt, A: 9, B: 2574, C: 26, Line: 159},         // 420 "\"\n attendant.resourceList."
+		{Code: template.TextField, A: 7, B: 1596, C: 8, D: 5, Line: 159},  // 421 ".label=\""
+		{Code: template.TextInt, A: 9, B: 2574, C: 26, Line: 160},         // 422 "\"\n attendant.resourceList."
+		{Code: template.Text, B: 2600, C: 7, Line: 160},                   // 423 ".type=\""
+		{Code: template.Field, A: 15, B: 7, C: 2, Line: 160},              // 424
+		{Code: template.LoadText, A: 17, B: 2337, C: 4, Line: 160},        // 425 "park"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 160},            // 426
+		{Code: template.JumpFalse, A: 16, B: 430, Line: 160},              // 427
+		{Code: template.Text, B: 2607, C: 8, Line: 160},                   // 428 "automata"
+		{Code: template.Jump, B: 431, Line: 160},                          // 429
+		{Code: template.Text, B: 2615, C: 6, Line: 160},                   // 430 "normal"
+		{Code: template.Text, B: 154, C: 1, Line: 160},                    // 431 "\""
+		{Code: template.Jump, B: 435, Line: 157},                          // 432
+		{Code: template.TextInt, A: 9, B: 2549, C: 25, Line: 162},         // 433 "\n attendant.resourceList."
+		{Code: template.Text, B: 2621, C: 11, Line: 162},                  // 434 ".address=\"\""
+		{Code: template.LoadText, A: 14, B: 2543, C: 3, Line: 164},        // 435 "EFK"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 164},            // 436
+		{Code: template.JumpFalse, A: 13, B: 480, Line: 164},              // 437
+		{Code: template.Field, A: 15, B: 3, C: 29, Line: 165},             // 438
+		{Code: template.LoadText, A: 16, B: 2632, C: 3, Line: 165},        // 439 "efk"
+		{Code: template.Has, A: 17, B: 15, C: 16, Line: 165},              // 440
+		{Code: template.Not, A: 18, B: 17, Line: 165},                     // 441
+		{Code: template.JumpFalse, A: 18, B: 445, Line: 165},              // 442
+		{Code: template.Fail, B: 2635, C: 59, Line: 165},                  // 443 "this model's keys are lines, busy lamps and call parks only"
+		{Code: template.Print, A: 19, Line: 165},                          // 444
+		{Code: template.TextInt, A: 9, B: 2694, C: 14, Line: 166},         // 445 "\n efk.efklist."
+		{Code: template.TextInt, A: 9, B: 2708, C: 11, Line: 166},         // 446 ".mname=\"key"
+		{Code: template.TextInt, A: 9, B: 2719, C: 15, Line: 167},         // 447 "\"\n efk.efklist."
+		{Code: template.Text, B: 1596, C: 8, Line: 167},                   // 448 ".label=\""
+		{Code: template.JumpField, A: 7, B: 452, C: 5, Line: 167},         // 449
+		{Code: template.PrintField, A: 7, B: 5, Line: 167},                // 450
+		{Code: template.Jump, B: 455, Line: 167},                          // 451
+		{Code: template.Field, A: 15, B: 7, C: 2, Line: 167},              // 452
+		{Code: template.Lookup, A: 16, B: 15, C: 5, Line: 167},            // 453
+		{Code: template.Print, A: 16, Line: 167},                          // 454
+		{Code: template.TextInt, A: 9, B: 2719, C: 15, Line: 168},         // 455 "\"\n efk.efklist."
+		{Code: template.Text, B: 2734, C: 16, Line: 168},                  // 456 ".action.string=\""
+		{Code: template.Field, A: 15, B: 7, C: 2, Line: 168},              // 457
+		{Code: template.LoadText, A: 17, B: 2341, C: 10, Line: 168},       // 458 "speed-dial"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 168},            // 459
+		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 460
+		{Code: template.LoadText, A: 18, B: 2351, C: 8, Line: 168},        // 461 "intercom"
+		{Code: template.Equal, A: 16, B: 15, C: 18, Line: 168},            // 462
+		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 463
+		{Code: template.LoadText, A: 19, B: 2359, C: 13, Line: 168},       // 464 "retrieve-park"
+		{Code: template.Equal, A: 16, B: 15, C: 19, Line: 168},            // 465
+		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 466
+		{Code: template.LoadText, A: 20, B: 2372, C: 8, Line: 168},        // 467 "transfer"
+		{Code: template.Equal, A: 16, B: 15, C: 20, Line: 168},            // 468
+		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 469
+		{Code: template.LoadText, A: 21, B: 2750, C: 4, Line: 168},        // 470 "dtmf"
+		{Code: template.Equal, A: 16, B: 15, C: 21, Line: 168},            // 471
+		{Code: template.JumpFalse, A: 16, B: 474, Line: 168},              // 472
+		{Code: template.PrintField, A: 7, B: 4, Line: 168},                // 473
+		{Code: template.Field, A: 15, B: 7, C: 2, Line: 168},              // 474
+		{Code: template.Lookup, A: 16, B: 15, C: 4, Line: 168},            // 475
+		{Code: template.Print, A: 16, Line: 168},                          // 476
+		{Code: template.TextInt, A: 9, B: 2719, C: 15, Line: 169},         // 477 "\"\n efk.efklist."
+		{Code: template.Text, B: 2754, C: 13, Line: 169},                  // 478 ".status=\"1\"/>"
+		{Code: template.Jump, B: 482, Line: 164},                          // 479
+		{Code: template.TextInt, A: 9, B: 2694, C: 14, Line: 171},         // 480 "\n efk.efklist."
+		{Code: template.Text, B: 2767, C: 13, Line: 171},                  // 481 ".status=\"0\"/>"
+		{Code: template.Next, A: 5, B: 312, Line: 136},                    // 482
+		{Code: template.Field, A: 4, C: 26, Line: 174},                    // 483
+		{Code: template.Copy, A: 5, B: 4, Line: 174},                      // 484
+		{Code: template.Range, A: 5, B: 530, Line: 174},                   // 485
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 174},                // 486
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 175},               // 487
+		{Code: template.Copy, A: 9, B: 8, Line: 175},                      // 488
+		{Code: template.JumpField, A: 7, B: 524, Line: 176},               // 489
+		{Code: template.Field, A: 10, B: 3, C: 29, Line: 177},             // 490
+		{Code: template.LoadText, A: 11, B: 2303, C: 15, Line: 177},       // 491 "modules-after-6"
+		{Code: template.Has, A: 12, B: 10, C: 11, Line: 177},              // 492
+		{Code: template.JumpFalse, A: 12, B: 498, Line: 177},              // 493
+		{Code: template.LoadInt, A: 13, B: 6, Line: 177},                  // 494
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 177},               // 495
+		{Code: template.Copy, A: 9, B: 14, Line: 177},                     // 496
+		{Code: template.Jump, B: 509, Line: 177},                          // 497
+		{Code: template.Field, A: 13, B: 3, C: 29, Line: 177},             // 498
+		{Code: template.LoadText, A: 14, B: 2318, C: 16, Line: 177},       // 499 "modules-after-12"
+		{Code: template.Has, A: 15, B: 13, C: 14, Line: 177},              // 500
+		{Code: template.JumpFalse, A: 15, B: 506, Line: 177},              // 501
+		{Code: template.LoadInt, A: 16, B: 12, Line: 177},                 // 502
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 177},               // 503
+		{Code: template.Copy, A: 9, B: 17, Line: 177},                     // 504
+		{Code: template.Jump, B: 509, Line: 177},                          // 505
+		{Code: template.LoadInt, A: 16, B: 16, Line: 177},                 // 506
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 177},               // 507
+		{Code: template.Copy, A: 9, B: 17, Line: 177},                     // 508
+		{Code: template.Field, A: 10, B: 7, Line: 178},                    // 509
+		{Code: template.LoadInt, A: 12, B: 2, Line: 178},                  // 510
+		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 178},         // 511
+		{Code: template.JumpFalse, A: 11, B: 517, Line: 178},              // 512
+		{Code: template.LoadInt, A: 13, B: 40, Line: 178},                 // 513
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 178},               // 514
+		{Code: template.Copy, A: 9, B: 14, Line: 178},                     // 515
+		{Code: template.Jump, B: 524, Line: 178},                          // 516
+		{Code: template.Field, A: 13, B: 7, Line: 178},                    // 517
+		{Code: template.LoadInt, A: 15, B: 3, Line: 178},                  // 518
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 178},         // 519
+		{Code: template.JumpFalse, A: 14, B: 524, Line: 178},              // 520
+		{Code: template.LoadInt, A: 16, B: 80, Line: 178},                 // 521
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 178},               // 522
+		{Code: template.Copy, A: 9, B: 17, Line: 178},                     // 523
+		{Code: template.TextInt, A: 9, B: 2494, C: 15, Line: 181},         // 524 "\n<key\n lineKey."
+		{Code: template.TextInt, A: 9, B: 2780, C: 32, Line: 182},         // 525 ".category=\"Unassigned\"\n lineKey."
+		{Code: template.TextInt, A: 9, B: 2812, C: 35, Line: 183},         // 526 ".index=\"0\"\n attendant.resourceList."
+		{Code: template.TextInt, A: 9, B: 2847, C: 25, Line: 184},         // 527 ".address=\"\"\n efk.efklist."
+		{Code: template.Text, B: 2767, C: 13, Line: 184},                  // 528 ".status=\"0\"/>"
+		{Code: template.Next, A: 5, B: 486, Line: 174},                    // 529
+		{Code: template.Text, B: 2872, C: 7, Line: 185},                   // 530 "\n<extra"
+		{Code: template.Field, A: 4, C: 28, Line: 187},                    // 531
+		{Code: template.Copy, A: 5, B: 4, Line: 187},                      // 532
+		{Code: template.Range, A: 5, B: 539, Line: 187},                   // 533
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 187},                // 534
+		{Code: template.TextField, A: 7, B: 2879, C: 2, Line: 188},        // 535 "\n "
+		{Code: template.TextField, A: 7, B: 1301, C: 2, D: 1, Line: 188},  // 536 "=\""
+		{Code: template.Text, B: 154, C: 1, Line: 188},                    // 537 "\""
+		{Code: template.Next, A: 5, B: 534, Line: 187},                    // 538
+		{Code: template.Text, B: 2881, C: 20, Line: 189},                  // 539 "/>\n</polycomConfig>\n"
+	},
+}
+
+var polycomMacCfg = template.Program{
+	Source: "mac.cfg.tmpl",
+	Cells:  2,
+	Escape: xml.Append,
+	Root:   profile.Phone,
+	Tables: polycomTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n" +
+		"<APPLICATION APP_FILE_PATH=\"\" CONFIG_FILES=\"-settings.cfg\" MISC_FILES=\"\" LOG_FILE_DIRECTORY=\"\" OVERRIDES_DIRECTORY=\"\" CONTACTS_DIRECTORY=\"\" LICENSE_DIRECTORY=\"\" CALL_LISTS_DIRECTORY=\"\"/>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 56, Line: 1},                    // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
+		{Code: template.Text, B: 56, C: 12, Line: 4},             // 1 "<APPLICATION"
+		{Code: template.Field, A: 1, C: 12, Line: 4},             // 2
+		{Code: template.JumpFalse, A: 1, B: 7, Line: 4},          // 3
+		{Code: template.Text, B: 68, C: 16, Line: 4},             // 4 " APP_FILE_PATH=\""
+		{Code: template.Print, A: 1, Line: 4},                    // 5
+		{Code: template.Text, B: 84, C: 1, Line: 4},              // 6 "\""
+		{Code: template.TextField, B: 85, C: 15, D: 15, Line: 4}, // 7 " CONFIG_FILES=\""
+		{Code: template.Text, B: 100, C: 143, Line: 4},           // 8 "-settings.cfg\" MISC_FILES=\"\" LOG_FILE_DIRECTORY=\"\" OVERRIDES_DIRECTORY=\"\" CONTACTS_DIRECTORY=\"\" LICENSE_DIRECTORY=\"\" CALL_LISTS_DIRECTORY=\"\"/>\n"
 	},
 }
 

@@ -379,6 +379,9 @@ func (d *dice) keys(s *source.Descriptor) {
 				break
 			}
 			k, stored := d.key(words(s, "key"))
+			if fit := layouts[s.Vendor].fit; fit != nil && !d.maybe(100) {
+				fit(made, &k, stored)
+			}
 			k.module, k.index = module, index
 			if module > 0 {
 				stored["module"] = module

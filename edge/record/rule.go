@@ -18,7 +18,8 @@ const (
 	Secret
 	// User is the user part of a SIP URI (RFC 3261, section 25.1), unescaped.
 	User
-	// Dial is what a key dials: a number, a feature code, a user or a SIP URI.
+	// Dial is what a key dials: a number, a feature code, a user or a SIP URI, without
+	// "$" and "!", with which phones begin macros.
 	Dial
 	// Host is a DNS name, an IPv4 address, or an IPv6 address in brackets.
 	Host
@@ -158,7 +159,7 @@ const (
 // class says for each byte which sets have it. Letters and digits are in all.
 var class = func() (class [256]uint8) {
 	for set, extra := range [...]string{
-		"-_.!~*'()&=+$,;?/%#", "-_.!~*'()&=+$,;?/%#@:", "._-", "/_+-", "/?&=-_.~%+,:;@!()*'",
+		"-_.!~*'()&=+$,;?/%#", "-_.~*'()&=+,;?/%#@:", "._-", "/_+-", "/?&=-_.~%+,:;@!()*'",
 	} {
 		for i := range len(extra) {
 			class[extra[i]] |= 1 << set

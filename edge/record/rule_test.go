@@ -73,7 +73,7 @@ var rules = []struct {
 	{"user", User, []string{"", "1001", "ada.example", "a+b", "u-_.!~*'()", "&=+$,;?/", "%41", "#31#", "*97"}, []string{
 		"a b", "a@b", "a:b", `a"b`, "a<b", "a>b", `a\b`, "a|b", "é", "a[b]", "{MAC}", "`", "^",
 	}, "is not a SIP user"},
-	{"dial", Dial, []string{"", "1001", "+38111222333", "*8", "#31#", "sip:600@pbx.example", "sips:a@b:5061;transport=tcp", "**61*1#"}, []string{
+	{"dial", Dial, []string{"", "1001", "+38111222333", "*8", "#31#", "sip:600@pbx.example", "sips:a@b:5061;transport=tcp", "**61*1#"}, []string{"1$2", "$MAC$", "!x",
 		"1 2", "100 |url http://evil.example", "a|b", `a"b`, "<sip:a@b>", `a\b`, "sip:a@[::1]", "é", "{MAC}",
 	}, "is not a number, feature code, user or SIP URI"},
 	{"host", Host, []string{

@@ -287,7 +287,7 @@ func rule(n *node, f *record.Field) {
 	case record.User:
 		n.Pattern = `^[A-Za-z0-9_.!~*'()&=+$,;?/%#-]*$`
 	case record.Dial:
-		n.Pattern = `^[A-Za-z0-9_.!~*'()&=+$,;?/%#@:-]*$`
+		n.Pattern = `^[A-Za-z0-9_.~*'()&=+,;?/%#@:-]*$`
 	case record.Host:
 		n.Pattern = "^" + hostPattern + "$"
 	case record.URL:
