@@ -14,6 +14,45 @@ import (
 // Packs are all vendor packs, by name.
 var Packs = []pack.Pack{
 	{
+		Vendor:      "grandstream",
+		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x3c, Max: 0x15180},
+		Register:    pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20},
+		Subscribe:   pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0},
+		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc", "g726-32"},
+		Allow:       []string{"P29", "P39", "P50", "P52", "P72", "P78", "P79", "P84", "P85", "P102", "P104", "P122", "P132", "P133", "P182", "P191", "P290", "P291", "P298", "P334", "P335", "P351", "P459", "P1328", "P1439", "P2301", "P2302", "P2303", "P2380", "P2918", "P2919", "P2934", "P2395", "P260", "P261", "P343", "P344", "P345", "P346", "P347", "P348", "P349", "P6766", "P6771", "P8346", "P8352", "P8356", "P8369", "P8386", "P8387", "P8398", "P8399", "P22162"},
+		Deny:        []string(nil),
+		Models: []pack.Model{
+			{Name: "GXP1610", Lines: 1, Keys: 0},
+			{Name: "GXP1615", Lines: 1, Keys: 0},
+			{Name: "GXP1620", Lines: 2, Keys: 0},
+			{Name: "GXP1625", Lines: 2, Keys: 0},
+			{Name: "GXP1628", Lines: 2, Keys: 8, Features: []string{"blf", "mpk"}},
+			{Name: "GXP1630", Lines: 3, Keys: 8, Features: []string{"blf", "mpk"}},
+			{Name: "GXP1780", Lines: 4, Keys: 32, Features: []string{"blf", "first8"}},
+			{Name: "GXP1782", Lines: 4, Keys: 32, Features: []string{"blf", "first8"}},
+			{Name: "GXP2130", Lines: 3, Keys: 11, Features: []string{"blf", "first3", "mpk", "forward"}},
+			{Name: "GXP2135", Lines: 4, Keys: 32, Features: []string{"blf", "first8", "forward"}},
+			{Name: "GXP2140", Lines: 4, Keys: 4, Modules: 4, ModuleKeys: 40, Features: []string{"blf", "first4", "forward"}},
+			{Name: "GXP2160", Lines: 6, Keys: 30, Features: []string{"blf", "first6", "mpk", "forward"}},
+			{Name: "GXP2170", Lines: 6, Keys: 48, Modules: 4, ModuleKeys: 40, Features: []string{"blf", "first12", "forward"}},
+			{Name: "GRP2612", Lines: 2, Keys: 16, Features: []string{"blf", "words"}},
+			{Name: "GRP2612P", Lines: 2, Keys: 16, Features: []string{"blf", "words"}},
+			{Name: "GRP2612W", Lines: 2, Keys: 16, Features: []string{"blf", "words"}},
+			{Name: "GRP2613", Lines: 3, Keys: 24, Features: []string{"blf", "words"}},
+			{Name: "GRP2614", Lines: 4, Keys: 40, Features: []string{"blf", "words", "mpk"}},
+			{Name: "GRP2615", Lines: 4, Keys: 40, Features: []string{"blf", "words"}},
+			{Name: "GRP2616", Lines: 4, Keys: 40, Features: []string{"blf", "words", "mpk"}},
+		},
+		Files: []pack.File{
+			{Prefix: "cfg", Suffix: "", MAC: true, Kind: "binary"},
+			{Prefix: "cfg", Suffix: ".xml", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &grandstreamCfgXml},
+			{Prefix: "cfg*.xml", Kind: "common-model"},
+			{Prefix: "cfg.xml", Kind: "common"},
+		},
+	},
+	{
 		Vendor:      "polycom",
 		Checkin:     pack.Timer{Unit: 0x1, Min: 0xe11, Max: 0x0},
 		Register:    pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff},
@@ -64,6 +103,35 @@ var Packs = []pack.Pack{
 			{Prefix: "", Suffix: "-directory.xml", MAC: true, Kind: "directory"},
 			{Prefix: "", Suffix: "-app.log", MAC: true, Kind: "log"},
 			{Prefix: "", Suffix: "-boot.log", MAC: true, Kind: "boot-log"},
+		},
+	},
+	{
+		Vendor:      "snom",
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0x14, Max: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x127500},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0},
+		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Codecs:      []string{"g722", "pcma", "pcmu", "g729", "g726-32"},
+		Allow:       []string{"tone_scheme", "date_us_format", "time_24_format", "locale", "dim_timer", "backlight", "backlight_idle", "contrast", "label_*", "ui_theme", "screen_saver_timeout", "display_method", "dialnumber_us_format", "global_missed_counter", "show_ivr_digits", "vol_*", "ring_sound", "alert_*", "mwi_notification", "mwi_dialtone", "cw_dialtone", "call_waiting", "auto_redial", "quick_transfer", "transfer_*", "attended_transfer_on_ringing", "disable_blind_transfer", "disable_deflection", "ethernet_replug", "intercom_enabled", "headset_rings_once", "ringer_headset_device", "message_led_other", "privacy_in", "privacy_out", "cancel_on_hold", "edit_alpha_mode", "guess_number", "release_sound", "text_softkey", "web_logout_timer", "subscription_delay", "rtp_port_start", "rtp_port_end", "codec_tos", "signaling_tos"},
+		Deny:        []string{},
+		Models: []pack.Model{
+			{Name: "D315", Lines: 4, Keys: 5, Features: []string{"blf"}},
+			{Name: "D335", Lines: 12, Keys: 32, Features: []string{"blf"}},
+			{Name: "D385", Lines: 12, Keys: 48, Features: []string{"blf"}},
+			{Name: "D713", Lines: 6, Keys: 4, Features: []string{"blf"}},
+			{Name: "D715", Lines: 4, Keys: 5, Features: []string{"blf"}},
+			{Name: "D717", Lines: 6, Keys: 3, Features: []string{"blf"}},
+			{Name: "D735", Lines: 12, Keys: 32, Modules: 3, ModuleKeys: 18, Features: []string{"blf"}},
+			{Name: "D785", Lines: 12, Keys: 24, Modules: 3, ModuleKeys: 18, Features: []string{"blf"}},
+			{Name: "D812", Lines: 12, Keys: 28, Features: []string{"blf"}},
+			{Name: "D815", Lines: 12, Keys: 36, Features: []string{"blf"}},
+			{Name: "D862", Lines: 8, Keys: 28, Features: []string{"blf", "phone-manager"}},
+			{Name: "D865", Lines: 12, Keys: 43, Features: []string{"blf", "phone-manager"}},
+		},
+		Files: []pack.File{
+			{Prefix: "snom*.htm", Kind: "model"},
+			{Prefix: "snom*-", Suffix: ".htm", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &snomPhoneHtm},
 		},
 	},
 	{
@@ -142,6 +210,1432 @@ var Packs = []pack.Pack{
 			{Prefix: "y000000000###.cfg", Kind: "common"},
 			{Prefix: "", Suffix: "-local.cfg", MAC: true, Kind: "local"},
 		},
+	},
+}
+
+var grandstreamTables = []template.Table{
+	{Name: "account", Entries: []template.Entry{
+		{Word: "1", Is: "0"},
+		{Word: "2", Is: "1"},
+		{Word: "3", Is: "2"},
+		{Word: "4", Is: "3"},
+		{Word: "5", Is: "4"},
+		{Word: "6", Is: "5"},
+	}},
+	{Name: "active", Entries: []template.Entry{
+		{Word: "1", Is: "P271"},
+		{Word: "2", Is: "P401"},
+		{Word: "3", Is: "P501"},
+		{Word: "4", Is: "P601"},
+		{Word: "5", Is: "P1701"},
+		{Word: "6", Is: "P1801"},
+	}},
+	{Name: "auth", Entries: []template.Entry{
+		{Word: "1", Is: "P36"},
+		{Word: "2", Is: "P405"},
+		{Word: "3", Is: "P505"},
+		{Word: "4", Is: "P605"},
+		{Word: "5", Is: "P1705"},
+		{Word: "6", Is: "P1805"},
+	}},
+	{Name: "book_protocol", Entries: []template.Entry{
+		{Word: "http", Is: "1"},
+		{Word: "https", Is: "3"},
+		{Word: "tftp", Is: "2"},
+	}},
+	{Name: "choice", Entries: []template.Entry{
+		{Word: "11", Is: "P57"},
+		{Word: "12", Is: "P58"},
+		{Word: "13", Is: "P59"},
+		{Word: "14", Is: "P60"},
+		{Word: "15", Is: "P61"},
+		{Word: "16", Is: "P62"},
+		{Word: "17", Is: "P46"},
+		{Word: "18", Is: "P98"},
+		{Word: "21", Is: "P451"},
+		{Word: "22", Is: "P452"},
+		{Word: "23", Is: "P453"},
+		{Word: "24", Is: "P454"},
+		{Word: "25", Is: "P455"},
+		{Word: "26", Is: "P456"},
+		{Word: "27", Is: "P457"},
+		{Word: "28", Is: "P458"},
+		{Word: "31", Is: "P551"},
+		{Word: "32", Is: "P552"},
+		{Word: "33", Is: "P553"},
+		{Word: "34", Is: "P554"},
+		{Word: "35", Is: "P555"},
+		{Word: "36", Is: "P556"},
+		{Word: "37", Is: "P557"},
+		{Word: "38", Is: "P558"},
+		{Word: "41", Is: "P651"},
+		{Word: "42", Is: "P652"},
+		{Word: "43", Is: "P653"},
+		{Word: "44", Is: "P654"},
+		{Word: "45", Is: "P655"},
+		{Word: "46", Is: "P656"},
+		{Word: "47", Is: "P657"},
+		{Word: "48", Is: "P658"},
+		{Word: "51", Is: "P1751"},
+		{Word: "52", Is: "P1752"},
+		{Word: "53", Is: "P1753"},
+		{Word: "54", Is: "P1754"},
+		{Word: "55", Is: "P1755"},
+		{Word: "56", Is: "P1756"},
+		{Word: "57", Is: "P1757"},
+		{Word: "58", Is: "P1758"},
+		{Word: "61", Is: "P1851"},
+		{Word: "62", Is: "P1852"},
+		{Word: "63", Is: "P1853"},
+		{Word: "64", Is: "P1854"},
+		{Word: "65", Is: "P1855"},
+		{Word: "66", Is: "P1856"},
+		{Word: "67", Is: "P1857"},
+		{Word: "68", Is: "P1858"},
+	}},
+	{Name: "codec", Entries: []template.Entry{
+		{Word: "g722", Is: "9"},
+		{Word: "g726-32", Is: "2"},
+		{Word: "g729", Is: "18"},
+		{Word: "ilbc", Is: "98"},
+		{Word: "opus", Is: "123"},
+		{Word: "pcma", Is: "8"},
+		{Word: "pcmu", Is: "0"},
+	}},
+	{Name: "display", Entries: []template.Entry{
+		{Word: "1", Is: "P3"},
+		{Word: "2", Is: "P407"},
+		{Word: "3", Is: "P507"},
+		{Word: "4", Is: "P607"},
+		{Word: "5", Is: "P1707"},
+		{Word: "6", Is: "P1807"},
+	}},
+	{Name: "dns", Entries: []template.Entry{
+		{Word: "1", Is: "P103"},
+		{Word: "2", Is: "P408"},
+		{Word: "3", Is: "P508"},
+		{Word: "4", Is: "P608"},
+		{Word: "5", Is: "P1708"},
+		{Word: "6", Is: "P1808"},
+	}},
+	{Name: "expires", Entries: []template.Entry{
+		{Word: "1", Is: "P32"},
+		{Word: "2", Is: "P412"},
+		{Word: "3", Is: "P512"},
+		{Word: "4", Is: "P612"},
+		{Word: "5", Is: "P1712"},
+		{Word: "6", Is: "P1812"},
+	}},
+	{Name: "key", Entries: []template.Entry{
+		{Word: "blf", Is: "blf"},
+		{Word: "conference", Is: "conference"},
+		{Word: "dnd", Is: "dnd"},
+		{Word: "dtmf", Is: "dialdtmf"},
+		{Word: "forward", Is: "forward"},
+		{Word: "intercom", Is: "intercom"},
+		{Word: "line", Is: "default"},
+		{Word: "none", Is: "-1"},
+		{Word: "park", Is: "callpark"},
+		{Word: "retrieve-park", Is: "monitoredcp"},
+		{Word: "speed-dial", Is: "speeddial"},
+		{Word: "transfer", Is: "transfer"},
+		{Word: "voicemail", Is: "voicemail"},
+	}},
+	{Name: "key_account", Entries: []template.Entry{
+		{Word: "1", Is: "P1364"},
+		{Word: "10", Is: "P23813"},
+		{Word: "101", Is: "P301"},
+		{Word: "102", Is: "P304"},
+		{Word: "103", Is: "P307"},
+		{Word: "104", Is: "P310"},
+		{Word: "105", Is: "P313"},
+		{Word: "106", Is: "P316"},
+		{Word: "107", Is: "P319"},
+		{Word: "108", Is: "P354"},
+		{Word: "109", Is: "P358"},
+		{Word: "11", Is: "P23817"},
+		{Word: "110", Is: "P362"},
+		{Word: "111", Is: "P366"},
+		{Word: "112", Is: "P370"},
+		{Word: "113", Is: "P374"},
+		{Word: "114", Is: "P378"},
+		{Word: "115", Is: "P382"},
+		{Word: "116", Is: "P386"},
+		{Word: "117", Is: "P390"},
+		{Word: "118", Is: "P394"},
+		{Word: "119", Is: "P1441"},
+		{Word: "12", Is: "P23821"},
+		{Word: "120", Is: "P1445"},
+		{Word: "121", Is: "P1449"},
+		{Word: "122", Is: "P1453"},
+		{Word: "123", Is: "P1457"},
+		{Word: "124", Is: "P1461"},
+		{Word: "13", Is: "P23825"},
+		{Word: "14", Is: "P23829"},
+		{Word: "15", Is: "P23833"},
+		{Word: "16", Is: "P23837"},
+		{Word: "17", Is: "P23841"},
+		{Word: "18", Is: "P23845"},
+		{Word: "19", Is: "P23849"},
+		{Word: "2", Is: "P1366"},
+		{Word: "20", Is: "P23853"},
+		{Word: "21", Is: "P23857"},
+		{Word: "22", Is: "P23861"},
+		{Word: "23", Is: "P23865"},
+		{Word: "24", Is: "P23869"},
+		{Word: "25", Is: "P23873"},
+		{Word: "26", Is: "P23877"},
+		{Word: "27", Is: "P23881"},
+		{Word: "28", Is: "P23885"},
+		{Word: "29", Is: "P23889"},
+		{Word: "3", Is: "P1368"},
+		{Word: "30", Is: "P23893"},
+		{Word: "31", Is: "P23897"},
+		{Word: "32", Is: "P23901"},
+		{Word: "33", Is: "P23905"},
+		{Word: "34", Is: "P23909"},
+		{Word: "35", Is: "P23913"},
+		{Word: "36", Is: "P23917"},
+		{Word: "37", Is: "P23921"},
+		{Word: "38", Is: "P23925"},
+		{Word: "39", Is: "P23929"},
+		{Word: "4", Is: "P1370"},
+		{Word: "40", Is: "P23933"},
+		{Word: "41", Is: "P23937"},
+		{Word: "42", Is: "P23941"},
+		{Word: "43", Is: "P23945"},
+		{Word: "44", Is: "P23949"},
+		{Word: "45", Is: "P23953"},
+		{Word: "46", Is: "P23957"},
+		{Word: "47", Is: "P23961"},
+		{Word: "48", Is: "P23965"},
+		{Word: "5", Is: "P1372"},
+		{Word: "6", Is: "P1374"},
+		{Word: "7", Is: "P23801"},
+		{Word: "8", Is: "P23805"},
+		{Word: "9", Is: "P23809"},
+	}},
+	{Name: "key_first", Entries: []template.Entry{
+		{Word: "blf", Is: "11"},
+		{Word: "conference", Is: "22"},
+		{Word: "dnd", Is: "32"},
+		{Word: "dtmf", Is: "15"},
+		{Word: "forward", Is: "31"},
+		{Word: "intercom", Is: "20"},
+		{Word: "line", Is: "0"},
+		{Word: "none", Is: "-1"},
+		{Word: "park", Is: "19"},
+		{Word: "retrieve-park", Is: "26"},
+		{Word: "speed-dial", Is: "10"},
+		{Word: "transfer", Is: "18"},
+		{Word: "voicemail", Is: "16"},
+	}},
+	{Name: "key_label", Entries: []template.Entry{
+		{Word: "1", Is: "P1465"},
+		{Word: "10", Is: "P23814"},
+		{Word: "101", Is: "P302"},
+		{Word: "102", Is: "P305"},
+		{Word: "103", Is: "P308"},
+		{Word: "104", Is: "P311"},
+		{Word: "105", Is: "P314"},
+		{Word: "106", Is: "P317"},
+		{Word: "107", Is: "P320"},
+		{Word: "108", Is: "P355"},
+		{Word: "109", Is: "P359"},
+		{Word: "11", Is: "P23818"},
+		{Word: "110", Is: "P363"},
+		{Word: "111", Is: "P367"},
+		{Word: "112", Is: "P371"},
+		{Word: "113", Is: "P375"},
+		{Word: "114", Is: "P379"},
+		{Word: "115", Is: "P383"},
+		{Word: "116", Is: "P387"},
+		{Word: "117", Is: "P391"},
+		{Word: "118", Is: "P395"},
+		{Word: "119", Is: "P1442"},
+		{Word: "12", Is: "P23822"},
+		{Word: "120", Is: "P1446"},
+		{Word: "121", Is: "P1450"},
+		{Word: "122", Is: "P1454"},
+		{Word: "123", Is: "P1458"},
+		{Word: "124", Is: "P1462"},
+		{Word: "13", Is: "P23826"},
+		{Word: "14", Is: "P23830"},
+		{Word: "15", Is: "P23834"},
+		{Word: "16", Is: "P23838"},
+		{Word: "17", Is: "P23842"},
+		{Word: "18", Is: "P23846"},
+		{Word: "19", Is: "P23850"},
+		{Word: "2", Is: "P1467"},
+		{Word: "20", Is: "P23854"},
+		{Word: "21", Is: "P23858"},
+		{Word: "22", Is: "P23862"},
+		{Word: "23", Is: "P23866"},
+		{Word: "24", Is: "P23870"},
+		{Word: "25", Is: "P23874"},
+		{Word: "26", Is: "P23878"},
+		{Word: "27", Is: "P23882"},
+		{Word: "28", Is: "P23886"},
+		{Word: "29", Is: "P23890"},
+		{Word: "3", Is: "P1469"},
+		{Word: "30", Is: "P23894"},
+		{Word: "31", Is: "P23898"},
+		{Word: "32", Is: "P23902"},
+		{Word: "33", Is: "P23906"},
+		{Word: "34", Is: "P23910"},
+		{Word: "35", Is: "P23914"},
+		{Word: "36", Is: "P23918"},
+		{Word: "37", Is: "P23922"},
+		{Word: "38", Is: "P23926"},
+		{Word: "39", Is: "P23930"},
+		{Word: "4", Is: "P1471"},
+		{Word: "40", Is: "P23934"},
+		{Word: "41", Is: "P23938"},
+		{Word: "42", Is: "P23942"},
+		{Word: "43", Is: "P23946"},
+		{Word: "44", Is: "P23950"},
+		{Word: "45", Is: "P23954"},
+		{Word: "46", Is: "P23958"},
+		{Word: "47", Is: "P23962"},
+		{Word: "48", Is: "P23966"},
+		{Word: "5", Is: "P1473"},
+		{Word: "6", Is: "P1475"},
+		{Word: "7", Is: "P23802"},
+		{Word: "8", Is: "P23806"},
+		{Word: "9", Is: "P23810"},
+	}},
+	{Name: "key_mode", Entries: []template.Entry{
+		{Word: "1", Is: "P1363"},
+		{Word: "10", Is: "P23812"},
+		{Word: "101", Is: "P323"},
+		{Word: "102", Is: "P324"},
+		{Word: "103", Is: "P325"},
+		{Word: "104", Is: "P326"},
+		{Word: "105", Is: "P327"},
+		{Word: "106", Is: "P328"},
+		{Word: "107", Is: "P329"},
+		{Word: "108", Is: "P353"},
+		{Word: "109", Is: "P357"},
+		{Word: "11", Is: "P23816"},
+		{Word: "110", Is: "P361"},
+		{Word: "111", Is: "P365"},
+		{Word: "112", Is: "P369"},
+		{Word: "113", Is: "P373"},
+		{Word: "114", Is: "P377"},
+		{Word: "115", Is: "P381"},
+		{Word: "116", Is: "P385"},
+		{Word: "117", Is: "P389"},
+		{Word: "118", Is: "P393"},
+		{Word: "119", Is: "P1440"},
+		{Word: "12", Is: "P23820"},
+		{Word: "120", Is: "P1444"},
+		{Word: "121", Is: "P1448"},
+		{Word: "122", Is: "P1452"},
+		{Word: "123", Is: "P1456"},
+		{Word: "124", Is: "P1460"},
+		{Word: "13", Is: "P23824"},
+		{Word: "14", Is: "P23828"},
+		{Word: "15", Is: "P23832"},
+		{Word: "16", Is: "P23836"},
+		{Word: "17", Is: "P23840"},
+		{Word: "18", Is: "P23844"},
+		{Word: "19", Is: "P23848"},
+		{Word: "2", Is: "P1365"},
+		{Word: "20", Is: "P23852"},
+		{Word: "21", Is: "P23856"},
+		{Word: "22", Is: "P23860"},
+		{Word: "23", Is: "P23864"},
+		{Word: "24", Is: "P23868"},
+		{Word: "25", Is: "P23872"},
+		{Word: "26", Is: "P23876"},
+		{Word: "27", Is: "P23880"},
+		{Word: "28", Is: "P23884"},
+		{Word: "29", Is: "P23888"},
+		{Word: "3", Is: "P1367"},
+		{Word: "30", Is: "P23892"},
+		{Word: "31", Is: "P23896"},
+		{Word: "32", Is: "P23900"},
+		{Word: "33", Is: "P23904"},
+		{Word: "34", Is: "P23908"},
+		{Word: "35", Is: "P23912"},
+		{Word: "36", Is: "P23916"},
+		{Word: "37", Is: "P23920"},
+		{Word: "38", Is: "P23924"},
+		{Word: "39", Is: "P23928"},
+		{Word: "4", Is: "P1369"},
+		{Word: "40", Is: "P23932"},
+		{Word: "41", Is: "P23936"},
+		{Word: "42", Is: "P23940"},
+		{Word: "43", Is: "P23944"},
+		{Word: "44", Is: "P23948"},
+		{Word: "45", Is: "P23952"},
+		{Word: "46", Is: "P23956"},
+		{Word: "47", Is: "P23960"},
+		{Word: "48", Is: "P23964"},
+		{Word: "5", Is: "P1371"},
+		{Word: "6", Is: "P1373"},
+		{Word: "7", Is: "P23800"},
+		{Word: "8", Is: "P23804"},
+		{Word: "9", Is: "P23808"},
+	}},
+	{Name: "key_number", Entries: []template.Entry{
+		{Word: "blf", Is: "1"},
+		{Word: "conference", Is: "12"},
+		{Word: "dnd", Is: "22"},
+		{Word: "dtmf", Is: "5"},
+		{Word: "forward", Is: "21"},
+		{Word: "intercom", Is: "10"},
+		{Word: "none", Is: "-1"},
+		{Word: "park", Is: "9"},
+		{Word: "retrieve-park", Is: "16"},
+		{Word: "speed-dial", Is: "0"},
+		{Word: "transfer", Is: "8"},
+		{Word: "voicemail", Is: "6"},
+	}},
+	{Name: "key_value", Entries: []template.Entry{
+		{Word: "1", Is: "P1466"},
+		{Word: "10", Is: "P23815"},
+		{Word: "101", Is: "P303"},
+		{Word: "102", Is: "P306"},
+		{Word: "103", Is: "P309"},
+		{Word: "104", Is: "P312"},
+		{Word: "105", Is: "P315"},
+		{Word: "106", Is: "P318"},
+		{Word: "107", Is: "P321"},
+		{Word: "108", Is: "P356"},
+		{Word: "109", Is: "P360"},
+		{Word: "11", Is: "P23819"},
+		{Word: "110", Is: "P364"},
+		{Word: "111", Is: "P368"},
+		{Word: "112", Is: "P372"},
+		{Word: "113", Is: "P376"},
+		{Word: "114", Is: "P380"},
+		{Word: "115", Is: "P384"},
+		{Word: "116", Is: "P388"},
+		{Word: "117", Is: "P392"},
+		{Word: "118", Is: "P396"},
+		{Word: "119", Is: "P1443"},
+		{Word: "12", Is: "P23823"},
+		{Word: "120", Is: "P1447"},
+		{Word: "121", Is: "P1451"},
+		{Word: "122", Is: "P1455"},
+		{Word: "123", Is: "P1459"},
+		{Word: "124", Is: "P1463"},
+		{Word: "13", Is: "P23827"},
+		{Word: "14", Is: "P23831"},
+		{Word: "15", Is: "P23835"},
+		{Word: "16", Is: "P23839"},
+		{Word: "17", Is: "P23843"},
+		{Word: "18", Is: "P23847"},
+		{Word: "19", Is: "P23851"},
+		{Word: "2", Is: "P1468"},
+		{Word: "20", Is: "P23855"},
+		{Word: "21", Is: "P23859"},
+		{Word: "22", Is: "P23863"},
+		{Word: "23", Is: "P23867"},
+		{Word: "24", Is: "P23871"},
+		{Word: "25", Is: "P23875"},
+		{Word: "26", Is: "P23879"},
+		{Word: "27", Is: "P23883"},
+		{Word: "28", Is: "P23887"},
+		{Word: "29", Is: "P23891"},
+		{Word: "3", Is: "P1470"},
+		{Word: "30", Is: "P23895"},
+		{Word: "31", Is: "P23899"},
+		{Word: "32", Is: "P23903"},
+		{Word: "33", Is: "P23907"},
+		{Word: "34", Is: "P23911"},
+		{Word: "35", Is: "P23915"},
+		{Word: "36", Is: "P23919"},
+		{Word: "37", Is: "P23923"},
+		{Word: "38", Is: "P23927"},
+		{Word: "39", Is: "P23931"},
+		{Word: "4", Is: "P1472"},
+		{Word: "40", Is: "P23935"},
+		{Word: "41", Is: "P23939"},
+		{Word: "42", Is: "P23943"},
+		{Word: "43", Is: "P23947"},
+		{Word: "44", Is: "P23951"},
+		{Word: "45", Is: "P23955"},
+		{Word: "46", Is: "P23959"},
+		{Word: "47", Is: "P23963"},
+		{Word: "48", Is: "P23967"},
+		{Word: "5", Is: "P1474"},
+		{Word: "6", Is: "P1476"},
+		{Word: "7", Is: "P23803"},
+		{Word: "8", Is: "P23807"},
+		{Word: "9", Is: "P23811"},
+	}},
+	{Name: "language", Entries: []template.Entry{
+		{Word: "ar", Is: "ar"},
+		{Word: "cs", Is: "cz"},
+		{Word: "de", Is: "de"},
+		{Word: "de-DE", Is: "de"},
+		{Word: "en", Is: "en"},
+		{Word: "en-GB", Is: "en"},
+		{Word: "en-US", Is: "en"},
+		{Word: "es", Is: "es"},
+		{Word: "es-ES", Is: "es"},
+		{Word: "es-MX", Is: "es"},
+		{Word: "fr", Is: "fr"},
+		{Word: "fr-CA", Is: "fr"},
+		{Word: "fr-FR", Is: "fr"},
+		{Word: "he", Is: "he"},
+		{Word: "hr", Is: "hr"},
+		{Word: "hu", Is: "hu"},
+		{Word: "it", Is: "it"},
+		{Word: "it-IT", Is: "it"},
+		{Word: "ja", Is: "ja"},
+		{Word: "ko", Is: "ko"},
+		{Word: "lv", Is: "lv"},
+		{Word: "nl", Is: "nl"},
+		{Word: "pl", Is: "pl"},
+		{Word: "pt", Is: "pt"},
+		{Word: "pt-BR", Is: "pt"},
+		{Word: "pt-PT", Is: "pt"},
+		{Word: "ru", Is: "ru"},
+		{Word: "sl", Is: "sl"},
+		{Word: "sv", Is: "se"},
+		{Word: "tr", Is: "tr"},
+		{Word: "zh", Is: "zh"},
+		{Word: "zh-CN", Is: "zh"},
+		{Word: "zh-Hans", Is: "zh"},
+		{Word: "zh-Hant", Is: "zh-tw"},
+		{Word: "zh-TW", Is: "zh-tw"},
+	}},
+	{Name: "mwi", Entries: []template.Entry{
+		{Word: "1", Is: "P99"},
+		{Word: "2", Is: "P415"},
+		{Word: "3", Is: "P515"},
+		{Word: "4", Is: "P615"},
+		{Word: "5", Is: "P1715"},
+		{Word: "6", Is: "P1815"},
+	}},
+	{Name: "name", Entries: []template.Entry{
+		{Word: "1", Is: "P270"},
+		{Word: "2", Is: "P417"},
+		{Word: "3", Is: "P517"},
+		{Word: "4", Is: "P617"},
+		{Word: "5", Is: "P1717"},
+		{Word: "6", Is: "P1817"},
+	}},
+	{Name: "password", Entries: []template.Entry{
+		{Word: "1", Is: "P34"},
+		{Word: "2", Is: "P406"},
+		{Word: "3", Is: "P506"},
+		{Word: "4", Is: "P606"},
+		{Word: "5", Is: "P1706"},
+		{Word: "6", Is: "P1806"},
+	}},
+	{Name: "pickup", Entries: []template.Entry{
+		{Word: "1", Is: "P1347"},
+		{Word: "2", Is: "P481"},
+		{Word: "3", Is: "P581"},
+		{Word: "4", Is: "P681"},
+		{Word: "5", Is: "P1781"},
+		{Word: "6", Is: "P1881"},
+	}},
+	{Name: "pickup_mode", Entries: []template.Entry{
+		{Word: "1", Is: "P6752"},
+		{Word: "2", Is: "P6753"},
+		{Word: "3", Is: "P6754"},
+		{Word: "4", Is: "P6755"},
+		{Word: "5", Is: "P6756"},
+		{Word: "6", Is: "P6757"},
+	}},
+	{Name: "proxy", Entries: []template.Entry{
+		{Word: "1", Is: "P48"},
+		{Word: "2", Is: "P403"},
+		{Word: "3", Is: "P503"},
+		{Word: "4", Is: "P603"},
+		{Word: "5", Is: "P1703"},
+		{Word: "6", Is: "P1803"},
+	}},
+	{Name: "proxy2", Entries: []template.Entry{
+		{Word: "1", Is: "P2333"},
+		{Word: "2", Is: "P2433"},
+		{Word: "3", Is: "P2533"},
+		{Word: "4", Is: "P2633"},
+		{Word: "5", Is: "P2733"},
+		{Word: "6", Is: "P2833"},
+	}},
+	{Name: "register", Entries: []template.Entry{
+		{Word: "1", Is: "P31"},
+		{Word: "2", Is: "P410"},
+		{Word: "3", Is: "P510"},
+		{Word: "4", Is: "P610"},
+		{Word: "5", Is: "P1710"},
+		{Word: "6", Is: "P1810"},
+	}},
+	{Name: "server", Entries: []template.Entry{
+		{Word: "1", Is: "P47"},
+		{Word: "2", Is: "P402"},
+		{Word: "3", Is: "P502"},
+		{Word: "4", Is: "P602"},
+		{Word: "5", Is: "P1702"},
+		{Word: "6", Is: "P1802"},
+	}},
+	{Name: "server2", Entries: []template.Entry{
+		{Word: "1", Is: "P2312"},
+		{Word: "2", Is: "P2412"},
+		{Word: "3", Is: "P2512"},
+		{Word: "4", Is: "P2612"},
+		{Word: "5", Is: "P2712"},
+		{Word: "6", Is: "P2812"},
+	}},
+	{Name: "srtp", Entries: []template.Entry{
+		{Word: "1", Is: "P183"},
+		{Word: "2", Is: "P443"},
+		{Word: "3", Is: "P543"},
+		{Word: "4", Is: "P643"},
+		{Word: "5", Is: "P1743"},
+		{Word: "6", Is: "P1843"},
+	}},
+	{Name: "srtp_word", Entries: []template.Entry{
+		{Word: "off", Is: "0"},
+		{Word: "optional", Is: "1"},
+		{Word: "required", Is: "2"},
+	}},
+	{Name: "subscription", Entries: []template.Entry{
+		{Word: "1", Is: "P26051"},
+		{Word: "2", Is: "P26151"},
+		{Word: "3", Is: "P26251"},
+		{Word: "4", Is: "P26351"},
+		{Word: "5", Is: "P26451"},
+		{Word: "6", Is: "P26551"},
+	}},
+	{Name: "transfer_protocol", Entries: []template.Entry{
+		{Word: "http", Is: "1"},
+		{Word: "https", Is: "2"},
+		{Word: "tftp", Is: "0"},
+	}},
+	{Name: "transport", Entries: []template.Entry{
+		{Word: "1", Is: "P130"},
+		{Word: "2", Is: "P448"},
+		{Word: "3", Is: "P548"},
+		{Word: "4", Is: "P648"},
+		{Word: "5", Is: "P1748"},
+		{Word: "6", Is: "P1848"},
+	}},
+	{Name: "transport_word", Entries: []template.Entry{
+		{Word: "dns-naptr", Is: "0"},
+		{Word: "tcp", Is: "1"},
+		{Word: "tls", Is: "2"},
+		{Word: "udp", Is: "0"},
+	}},
+	{Name: "user", Entries: []template.Entry{
+		{Word: "1", Is: "P35"},
+		{Word: "2", Is: "P404"},
+		{Word: "3", Is: "P504"},
+		{Word: "4", Is: "P604"},
+		{Word: "5", Is: "P1704"},
+		{Word: "6", Is: "P1804"},
+	}},
+	{Name: "voicemail", Entries: []template.Entry{
+		{Word: "1", Is: "P33"},
+		{Word: "2", Is: "P426"},
+		{Word: "3", Is: "P526"},
+		{Word: "4", Is: "P626"},
+		{Word: "5", Is: "P1726"},
+		{Word: "6", Is: "P1826"},
+	}},
+}
+
+var grandstreamCfgXml = template.Program{
+	Source: "cfg.xml.tmpl",
+	Cells:  41,
+	Escape: xml.Append,
+	Root:   profile.Phone,
+	Tables: grandstreamTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+		"<gs_provision version=\"1\">\n" +
+		"<mac></mac>\n" +
+		"<config version=\"1\">\n" +
+		"<P194>1</P194>\n" +
+		"<P193></P193>\n" +
+		"<P8458>0</P8458>\n" +
+		"<P212></P212>\n" +
+		"<P237></P237>\n" +
+		"<P1360></P1360>\n" +
+		"<P1361></P1361>\n" +
+		"<P145>0</P145>\n" +
+		"<P1414>0</P1414>\n" +
+		"<P6767></P6767>\n" +
+		"<P192></P192>\n" +
+		"<P2></P2>\n" +
+		"<P1362></P1362>\n" +
+		"<P833330></P\n" +
+		"<P8333></P8333>\n" +
+		"<P144>0</P144>the phone cannot express when summer time changes in this time zone\n" +
+		"<P143>0</P143>\n" +
+		"<P64>customize</P64>\n" +
+		"<P246></P246>\n" +
+		"<P330></P330>\n" +
+		"<P331></P331>\n" +
+		"<P330>0</P330>\n" +
+		"<P331></P331>blf\n" +
+		"<>1</>\n" +
+		"<</:></10dns-naptr2>0</first3first4first6first8first12mpkwords>-1</linethis key of the phone cannot be a line; lay out the keys without itforwarddndthis key of the phone can neither forward nor refuse callsthe phone has a pickup code for each account, not for each key>\n" +
+		"<P>-1</P\n" +
+		"</config>\n" +
+		"</gs_provision>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 38, Line: 1},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
+		{Code: template.Text, B: 38, C: 27, Line: 5},                     // 1 "\n<gs_provision version=\"1\">"
+		{Code: template.TextField, B: 65, C: 6, D: 15, Line: 8},          // 2 "\n<mac>"
+		{Code: template.Text, B: 71, C: 27, Line: 8},                     // 3 "</mac>\n<config version=\"1\">"
+		{Code: template.Copy, A: 1, Line: 10},                            // 4
+		{Code: template.Text, B: 98, C: 22, Line: 12},                    // 5 "\n<P194>1</P194>\n<P193>"
+		{Code: template.PrintFieldInt, B: 20, Line: 14},                  // 6
+		{Code: template.Text, B: 120, C: 31, Line: 14},                   // 7 "</P193>\n<P8458>0</P8458>\n<P212>"
+		{Code: template.Field, A: 2, C: 30, Line: 16},                    // 8
+		{Code: template.Lookup, A: 3, B: 2, C: 30, Line: 16},             // 9
+		{Code: template.Print, A: 3, Line: 16},                           // 10
+		{Code: template.TextField, B: 151, C: 14, D: 31, Line: 17},       // 11 "</P212>\n<P237>"
+		{Code: template.Text, B: 165, C: 7, Line: 17},                    // 12 "</P237>"
+		{Code: template.Field, A: 2, C: 19, Line: 18},                    // 13
+		{Code: template.JumpFalse, A: 2, B: 19, Line: 18},                // 14
+		{Code: template.TextField, A: 1, B: 172, C: 8, D: 15, Line: 19},  // 15 "\n<P1360>"
+		{Code: template.Text, B: 180, C: 16, Line: 19},                   // 16 "</P1360>\n<P1361>"
+		{Code: template.Print, A: 2, Line: 20},                           // 17
+		{Code: template.Text, B: 196, C: 8, Line: 20},                    // 18 "</P1361>"
+		{Code: template.Text, B: 204, C: 32, Line: 23},                   // 19 "\n<P145>0</P145>\n<P1414>0</P1414>"
+		{Code: template.JumpField, B: 27, C: 12, Line: 26},               // 20
+		{Code: template.Text, B: 236, C: 8, Line: 26},                    // 21 "\n<P6767>"
+		{Code: template.Field, A: 2, C: 32, Line: 27},                    // 22
+		{Code: template.Lookup, A: 3, B: 2, C: 30, Line: 27},             // 23
+		{Code: template.Print, A: 3, Line: 27},                           // 24
+		{Code: template.TextField, B: 244, C: 15, D: 33, Line: 28},       // 25 "</P6767>\n<P192>"
+		{Code: template.Text, B: 259, C: 7, Line: 28},                    // 26 "</P192>"
+		{Code: template.Field, A: 2, C: 8, Line: 30},                     // 27
+		{Code: template.JumpFalse, A: 2, B: 32, Line: 30},                // 28
+		{Code: template.Text, B: 266, C: 5, Line: 30},                    // 29 "\n<P2>"
+		{Code: template.Print, A: 2, Line: 31},                           // 30
+		{Code: template.Text, B: 271, C: 5, Line: 31},                    // 31 "</P2>"
+		{Code: template.Field, A: 2, C: 6, Line: 33},                     // 32
+		{Code: template.JumpFalse, A: 2, B: 38, Line: 33},                // 33
+		{Code: template.Text, B: 276, C: 8, Line: 33},                    // 34 "\n<P1362>"
+		{Code: template.Lookup, A: 3, B: 2, C: 16, Line: 34},             // 35
+		{Code: template.Print, A: 3, Line: 34},                           // 36
+		{Code: template.Text, B: 284, C: 8, Line: 34},                    // 37 "</P1362>"
+		{Code: template.Field, A: 2, C: 7, Line: 36},                     // 38
+		{Code: template.Copy, A: 3, B: 2, Line: 36},                      // 39
+		{Code: template.Range, A: 3, B: 55, Line: 36},                    // 40
+		{Code: template.Item, A: 3, B: 5, C: 6, Line: 36},                // 41
+		{Code: template.Text, B: 292, C: 3, Line: 36},                    // 42 "\n<P"
+		{Code: template.JumpFalse, A: 6, B: 46, Line: 37},                // 43
+		{Code: template.Text, B: 295, C: 4, Line: 37},                    // 44 "8333"
+		{Code: template.Jump, B: 47, Line: 37},                           // 45
+		{Code: template.Text, B: 299, C: 2, Line: 37},                    // 46 "30"
+		{Code: template.TextField, A: 5, B: 301, C: 1, Line: 37},         // 47 ">"
+		{Code: template.Text, B: 302, C: 3, Line: 37},                    // 48 "</P"
+		{Code: template.JumpFalse, A: 6, B: 52, Line: 37},                // 49
+		{Code: template.Text, B: 295, C: 4, Line: 37},                    // 50 "8333"
+		{Code: template.Jump, B: 53, Line: 37},                           // 51
+		{Code: template.Text, B: 299, C: 2, Line: 37},                    // 52 "30"
+		{Code: template.Text, B: 301, C: 1, Line: 37},                    // 53 ">"
+		{Code: template.Next, A: 3, B: 41, Line: 36},                     // 54
+		{Code: template.JumpField, B: 63, C: 7, Line: 39},                // 55
+		{Code: template.Field, A: 2, C: 7, Line: 40},                     // 56
+		{Code: template.Len, A: 3, B: 2, Line: 40},                       // 57
+		{Code: template.LoadInt, A: 5, B: 1, Line: 40},                   // 58
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 40},            // 59
+		{Code: template.JumpFalse, A: 4, B: 62, Line: 40},                // 60
+		{Code: template.Text, B: 305, C: 16, Line: 40},                   // 61 "\n<P8333></P8333>"
+		{Code: template.Text, B: 321, C: 15, Line: 42},                   // 62 "\n<P144>0</P144>"
+		{Code: template.Field, A: 2, C: 23, Line: 45},                    // 63
+		{Code: template.JumpFalse, A: 2, B: 79, Line: 45},                // 64
+		{Code: template.JumpField, A: 2, B: 77, C: 4, Line: 46},          // 65
+		{Code: template.Field, A: 4, B: 2, C: 6, Line: 47},               // 66
+		{Code: template.Field, A: 5, B: 4, C: 5, Line: 47},               // 67
+		{Code: template.Copy, A: 3, B: 5, Line: 47},                      // 68
+		{Code: template.JumpFalse, A: 3, B: 73, Line: 47},                // 69
+		{Code: template.Field, A: 6, B: 2, C: 7, Line: 47},               // 70
+		{Code: template.Field, A: 7, B: 6, C: 5, Line: 47},               // 71
+		{Code: template.Copy, A: 3, B: 7, Line: 47},                      // 72
+		{Code: template.Not, A: 8, B: 3, Line: 47},                       // 73
+		{Code: template.JumpFalse, A: 8, B: 77, Line: 47},                // 74
+		{Code: template.Fail, B: 336, C: 67, Line: 47},                   // 75 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 9, Line: 47},                           // 76
+		{Code: template.TextField, A: 2, B: 403, C: 43, D: 8, Line: 51},  // 77 "\n<P143>0</P143>\n<P64>customize</P64>\n<P246>"
+		{Code: template.Text, B: 446, C: 7, Line: 51},                    // 78 "</P246>"
+		{Code: template.Field, A: 2, C: 11, Line: 54},                    // 79
+		{Code: template.JumpField, A: 2, B: 88, C: 1, Line: 54},          // 80
+		{Code: template.Text, B: 453, C: 7, Line: 54},                    // 81 "\n<P330>"
+		{Code: template.Field, A: 3, C: 34, Line: 55},                    // 82
+		{Code: template.Lookup, A: 4, B: 3, C: 3, Line: 55},              // 83
+		{Code: template.Print, A: 4, Line: 55},                           // 84
+		{Code: template.TextField, B: 460, C: 14, D: 35, Line: 56},       // 85 "</P330>\n<P331>"
+		{Code: template.Text, B: 474, C: 7, Line: 56},                    // 86 "</P331>"
+		{Code: template.Jump, B: 89, Line: 54},                           // 87
+		{Code: template.Text, B: 481, C: 29, Line: 57},                   // 88 "\n<P330>0</P330>\n<P331></P331>"
+		{Code: template.Field, A: 2, C: 29, Line: 61},                    // 89
+		{Code: template.LoadText, A: 3, B: 510, C: 3, Line: 61},          // 90 "blf"
+		{Code: template.Has, A: 4, B: 2, C: 3, Line: 61},                 // 91
+		{Code: template.Copy, A: 5, B: 4, Line: 61},                      // 92
+		{Code: template.Field, A: 6, C: 24, Line: 62},                    // 93
+		{Code: template.Copy, A: 7, B: 6, Line: 62},                      // 94
+		{Code: template.Range, A: 7, B: 368, Line: 62},                   // 95
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 62},                // 96
+		{Code: template.Text, B: 513, C: 2, Line: 62},                    // 97 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 63},             // 98
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 63},         // 99
+		{Code: template.Print, A: 11, Line: 63},                          // 100
+		{Code: template.Text, B: 515, C: 4, Line: 63},                    // 101 ">1</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 63},             // 102
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 63},         // 103
+		{Code: template.Print, A: 11, Line: 63},                          // 104
+		{Code: template.Text, B: 519, C: 3, Line: 63},                    // 105 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 64},             // 106
+		{Code: template.LookupInt, A: 11, B: 10, C: 18, Line: 64},        // 107
+		{Code: template.Print, A: 11, Line: 64},                          // 108
+		{Code: template.TextField, A: 9, B: 301, C: 1, D: 14, Line: 64},  // 109 ">"
+		{Code: template.Text, B: 522, C: 2, Line: 64},                    // 110 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 64},             // 111
+		{Code: template.LookupInt, A: 11, B: 10, C: 18, Line: 64},        // 112
+		{Code: template.Print, A: 11, Line: 64},                          // 113
+		{Code: template.Text, B: 519, C: 3, Line: 64},                    // 114 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 115
+		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 65},        // 116
+		{Code: template.Print, A: 11, Line: 65},                          // 117
+		{Code: template.TextField, A: 9, B: 301, C: 1, D: 1, Line: 65},   // 118 ">"
+		{Code: template.Field, A: 10, B: 9, C: 2, Line: 65},              // 119
+		{Code: template.JumpFalse, A: 10, B: 122, Line: 65},              // 120
+		{Code: template.TextInt, A: 10, B: 524, C: 1, Line: 65},          // 121 ":"
+		{Code: template.Text, B: 522, C: 2, Line: 65},                    // 122 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 123
+		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 65},        // 124
+		{Code: template.Print, A: 11, Line: 65},                          // 125
+		{Code: template.Text, B: 519, C: 3, Line: 65},                    // 126 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 127
+		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 66},        // 128
+		{Code: template.Print, A: 11, Line: 66},                          // 129
+		{Code: template.Text, B: 525, C: 3, Line: 66},                    // 130 "></"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 131
+		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 66},        // 132
+		{Code: template.Print, A: 11, Line: 66},                          // 133
+		{Code: template.Text, B: 519, C: 3, Line: 66},                    // 134 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 67},             // 135
+		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 67},        // 136
+		{Code: template.Print, A: 11, Line: 67},                          // 137
+		{Code: template.Text, B: 301, C: 1, Line: 67},                    // 138 ">"
+		{Code: template.Field, A: 10, B: 9, C: 4, Line: 67},              // 139
+		{Code: template.JumpFalse, A: 10, B: 142, Line: 67},              // 140
+		{Code: template.Print, A: 10, Line: 67},                          // 141
+		{Code: template.JumpField, A: 9, B: 146, C: 4, Line: 67},         // 142
+		{Code: template.Field, A: 10, B: 9, C: 5, Line: 67},              // 143
+		{Code: template.JumpFalse, A: 10, B: 146, Line: 67},              // 144
+		{Code: template.TextInt, A: 10, B: 524, C: 1, Line: 67},          // 145 ":"
+		{Code: template.Text, B: 522, C: 2, Line: 67},                    // 146 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 67},             // 147
+		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 67},        // 148
+		{Code: template.Print, A: 11, Line: 67},                          // 149
+		{Code: template.Text, B: 519, C: 3, Line: 67},                    // 150 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 68},             // 151
+		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 68},        // 152
+		{Code: template.Print, A: 11, Line: 68},                          // 153
+		{Code: template.Text, B: 525, C: 3, Line: 68},                    // 154 "></"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 68},             // 155
+		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 68},        // 156
+		{Code: template.Print, A: 11, Line: 68},                          // 157
+		{Code: template.Text, B: 519, C: 3, Line: 68},                    // 158 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 159
+		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 69},        // 160
+		{Code: template.Print, A: 11, Line: 69},                          // 161
+		{Code: template.TextField, A: 9, B: 301, C: 1, D: 11, Line: 69},  // 162 ">"
+		{Code: template.Text, B: 522, C: 2, Line: 69},                    // 163 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 164
+		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 69},        // 165
+		{Code: template.Print, A: 11, Line: 69},                          // 166
+		{Code: template.Text, B: 519, C: 3, Line: 69},                    // 167 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 70},             // 168
+		{Code: template.LookupInt, A: 11, B: 10, C: 2, Line: 70},         // 169
+		{Code: template.Print, A: 11, Line: 70},                          // 170
+		{Code: template.TextField, A: 9, B: 301, C: 1, D: 12, Line: 70},  // 171 ">"
+		{Code: template.Text, B: 522, C: 2, Line: 70},                    // 172 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 70},             // 173
+		{Code: template.LookupInt, A: 11, B: 10, C: 2, Line: 70},         // 174
+		{Code: template.Print, A: 11, Line: 70},                          // 175
+		{Code: template.Text, B: 519, C: 3, Line: 70},                    // 176 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 71},             // 177
+		{Code: template.LookupInt, A: 11, B: 10, C: 19, Line: 71},        // 178
+		{Code: template.Print, A: 11, Line: 71},                          // 179
+		{Code: template.TextField, A: 9, B: 301, C: 1, D: 13, Line: 71},  // 180 ">"
+		{Code: template.Text, B: 522, C: 2, Line: 71},                    // 181 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 71},             // 182
+		{Code: template.LookupInt, A: 11, B: 10, C: 19, Line: 71},        // 183
+		{Code: template.Print, A: 11, Line: 71},                          // 184
+		{Code: template.Text, B: 519, C: 3, Line: 71},                    // 185 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 72},             // 186
+		{Code: template.LookupInt, A: 11, B: 10, C: 6, Line: 72},         // 187
+		{Code: template.Print, A: 11, Line: 72},                          // 188
+		{Code: template.TextField, A: 9, B: 301, C: 1, D: 15, Line: 72},  // 189 ">"
+		{Code: template.Text, B: 522, C: 2, Line: 72},                    // 190 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 72},             // 191
+		{Code: template.LookupInt, A: 11, B: 10, C: 6, Line: 72},         // 192
+		{Code: template.Print, A: 11, Line: 72},                          // 193
+		{Code: template.Text, B: 519, C: 3, Line: 72},                    // 194 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 195
+		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 73},        // 196
+		{Code: template.Print, A: 11, Line: 73},                          // 197
+		{Code: template.Text, B: 301, C: 1, Line: 73},                    // 198 ">"
+		{Code: template.Field, A: 10, B: 9, C: 8, Line: 73},              // 199
+		{Code: template.JumpFalse, A: 10, B: 202, Line: 73},              // 200
+		{Code: template.Print, A: 10, Line: 73},                          // 201
+		{Code: template.Text, B: 522, C: 2, Line: 73},                    // 202 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 203
+		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 73},        // 204
+		{Code: template.Print, A: 11, Line: 73},                          // 205
+		{Code: template.Text, B: 519, C: 3, Line: 73},                    // 206 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 74},             // 207
+		{Code: template.LookupInt, A: 11, B: 10, C: 17, Line: 74},        // 208
+		{Code: template.Print, A: 11, Line: 74},                          // 209
+		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 210 ">"
+		{Code: template.JumpField, A: 9, B: 214, C: 9, Line: 74},         // 211
+		{Code: template.Text, B: 528, C: 1, Line: 74},                    // 212 "1"
+		{Code: template.Jump, B: 215, Line: 74},                          // 213
+		{Code: template.Text, B: 529, C: 1, Line: 74},                    // 214 "0"
+		{Code: template.Text, B: 522, C: 2, Line: 74},                    // 215 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 74},             // 216
+		{Code: template.LookupInt, A: 11, B: 10, C: 17, Line: 74},        // 217
+		{Code: template.Print, A: 11, Line: 74},                          // 218
+		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 219 ">"
+		{Code: template.Text, B: 513, C: 2, Line: 75},                    // 220 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},             // 221
+		{Code: template.LookupInt, A: 11, B: 10, C: 7, Line: 76},         // 222
+		{Code: template.Print, A: 11, Line: 76},                          // 223
+		{Code: template.Text, B: 301, C: 1, Line: 76},                    // 224 ">"
+		{Code: template.Field, A: 10, B: 9, C: 3, Line: 76},              // 225
+		{Code: template.LoadText, A: 12, B: 530, C: 9, Line: 76},         // 226 "dns-naptr"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 76},            // 227
+		{Code: template.JumpFalse, A: 11, B: 231, Line: 76},              // 228
+		{Code: template.Text, B: 539, C: 1, Line: 76},                    // 229 "2"
+		{Code: template.Jump, B: 232, Line: 76},                          // 230
+		{Code: template.Text, B: 529, C: 1, Line: 76},                    // 231 "0"
+		{Code: template.Text, B: 522, C: 2, Line: 76},                    // 232 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},             // 233
+		{Code: template.LookupInt, A: 11, B: 10, C: 7, Line: 76},         // 234
+		{Code: template.Print, A: 11, Line: 76},                          // 235
+		{Code: template.Text, B: 519, C: 3, Line: 76},                    // 236 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 237
+		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 77},        // 238
+		{Code: template.Print, A: 11, Line: 77},                          // 239
+		{Code: template.Text, B: 301, C: 1, Line: 77},                    // 240 ">"
+		{Code: template.Field, A: 10, B: 9, C: 3, Line: 77},              // 241
+		{Code: template.Lookup, A: 11, B: 10, C: 32, Line: 77},           // 242
+		{Code: template.Print, A: 11, Line: 77},                          // 243
+		{Code: template.Text, B: 522, C: 2, Line: 77},                    // 244 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 245
+		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 77},        // 246
+		{Code: template.Print, A: 11, Line: 77},                          // 247
+		{Code: template.Text, B: 519, C: 3, Line: 77},                    // 248 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},             // 249
+		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 78},        // 250
+		{Code: template.Print, A: 11, Line: 78},                          // 251
+		{Code: template.Text, B: 515, C: 4, Line: 78},                    // 252 ">1</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},             // 253
+		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 78},        // 254
+		{Code: template.Print, A: 11, Line: 78},                          // 255
+		{Code: template.Text, B: 519, C: 3, Line: 78},                    // 256 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},             // 257
+		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 79},         // 258
+		{Code: template.Print, A: 11, Line: 79},                          // 259
+		{Code: template.Text, B: 301, C: 1, Line: 79},                    // 260 ">"
+		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 79},            // 261
+		{Code: template.Text, B: 522, C: 2, Line: 79},                    // 262 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},             // 263
+		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 79},         // 264
+		{Code: template.Print, A: 11, Line: 79},                          // 265
+		{Code: template.Text, B: 519, C: 3, Line: 79},                    // 266 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 267
+		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},        // 268
+		{Code: template.Print, A: 11, Line: 80},                          // 269
+		{Code: template.Text, B: 301, C: 1, Line: 80},                    // 270 ">"
+		{Code: template.Field, A: 10, B: 9, C: 7, Line: 80},              // 271
+		{Code: template.Lookup, A: 11, B: 10, C: 28, Line: 80},           // 272
+		{Code: template.Print, A: 11, Line: 80},                          // 273
+		{Code: template.Text, B: 522, C: 2, Line: 80},                    // 274 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 275
+		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},        // 276
+		{Code: template.Print, A: 11, Line: 80},                          // 277
+		{Code: template.Text, B: 301, C: 1, Line: 80},                    // 278 ">"
+		{Code: template.JumpFalse, A: 5, B: 320, Line: 81},               // 279
+		{Code: template.Text, B: 513, C: 2, Line: 81},                    // 280 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},             // 281
+		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 82},        // 282
+		{Code: template.Print, A: 11, Line: 82},                          // 283
+		{Code: template.Text, B: 301, C: 1, Line: 82},                    // 284 ">"
+		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 82},            // 285
+		{Code: template.Text, B: 522, C: 2, Line: 82},                    // 286 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},             // 287
+		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 82},        // 288
+		{Code: template.Print, A: 11, Line: 82},                          // 289
+		{Code: template.Text, B: 301, C: 1, Line: 82},                    // 290 ">"
+		{Code: template.JumpField, A: 1, B: 311, C: 10, Line: 85},        // 291
+		{Code: template.Text, B: 513, C: 2, Line: 85},                    // 292 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 86},             // 293
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 86},        // 294
+		{Code: template.Print, A: 11, Line: 86},                          // 295
+		{Code: template.Text, B: 515, C: 4, Line: 86},                    // 296 ">1</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 86},             // 297
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 86},        // 298
+		{Code: template.Print, A: 11, Line: 86},                          // 299
+		{Code: template.Text, B: 519, C: 3, Line: 86},                    // 300 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 301
+		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 87},        // 302
+		{Code: template.Print, A: 11, Line: 87},                          // 303
+		{Code: template.TextField, A: 1, B: 301, C: 1, D: 10, Line: 87},  // 304 ">"
+		{Code: template.Text, B: 522, C: 2, Line: 87},                    // 305 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 306
+		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 87},        // 307
+		{Code: template.Print, A: 11, Line: 87},                          // 308
+		{Code: template.Text, B: 301, C: 1, Line: 87},                    // 309 ">"
+		{Code: template.Jump, B: 320, Line: 85},                          // 310
+		{Code: template.Text, B: 513, C: 2, Line: 88},                    // 311 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 89},             // 312
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 89},        // 313
+		{Code: template.Print, A: 11, Line: 89},                          // 314
+		{Code: template.Text, B: 540, C: 4, Line: 89},                    // 315 ">0</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 89},             // 316
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 89},        // 317
+		{Code: template.Print, A: 11, Line: 89},                          // 318
+		{Code: template.Text, B: 301, C: 1, Line: 89},                    // 319 ">"
+		{Code: template.JumpField, A: 1, B: 367, C: 27, Line: 94},        // 320
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 95},             // 321
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 95},             // 322
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 95},              // 323
+		{Code: template.Copy, A: 13, B: 12, Line: 95},                    // 324
+		{Code: template.Add, A: 14, B: 13, C: 13, Line: 96},              // 325
+		{Code: template.Copy, A: 15, B: 14, Line: 96},                    // 326
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 97},              // 327
+		{Code: template.Add, A: 17, B: 16, C: 13, Line: 97},              // 328
+		{Code: template.Copy, A: 18, B: 17, Line: 97},                    // 329
+		{Code: template.LoadText, A: 19, B: 544, Line: 98},               // 330 ""
+		{Code: template.Copy, A: 20, B: 19, Line: 98},                    // 331
+		{Code: template.Field, A: 21, B: 1, C: 27, Line: 99},             // 332
+		{Code: template.Copy, A: 22, B: 21, Line: 99},                    // 333
+		{Code: template.Range, A: 22, B: 354, Line: 99},                  // 334
+		{Code: template.Item, A: 22, B: 24, C: 25, Line: 99},             // 335
+		{Code: template.JumpField, A: 24, B: 340, C: 1, Line: 100},       // 336
+		{Code: template.Field, A: 26, B: 24, Line: 100},                  // 337
+		{Code: template.Lookup, A: 27, B: 26, C: 5, Line: 100},           // 338
+		{Code: template.Copy, A: 20, B: 27, Line: 100},                   // 339
+		{Code: template.LoadInt, A: 26, B: 1, Line: 101},                 // 340
+		{Code: template.Add, A: 27, B: 25, C: 26, Line: 101},             // 341
+		{Code: template.Add, A: 28, B: 18, C: 27, Line: 101},             // 342
+		{Code: template.Copy, A: 29, B: 28, Line: 101},                   // 343
+		{Code: template.Text, B: 513, C: 2, Line: 101},                   // 344 "\n<"
+		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 102},        // 345
+		{Code: template.Print, A: 30, Line: 102},                         // 346
+		{Code: template.Text, B: 301, C: 1, Line: 102},                   // 347 ">"
+		{Code: template.Print, A: 20, Line: 102},                         // 348
+		{Code: template.Text, B: 522, C: 2, Line: 102},                   // 349 "</"
+		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 102},        // 350
+		{Code: template.Print, A: 30, Line: 102},                         // 351
+		{Code: template.Text, B: 301, C: 1, Line: 102},                   // 352 ">"
+		{Code: template.Next, A: 22, B: 335, Line: 99},                   // 353
+		{Code: template.Text, B: 513, C: 2, Line: 103},                   // 354 "\n<"
+		{Code: template.LoadInt, A: 21, B: 8, Line: 104},                 // 355
+		{Code: template.Add, A: 22, B: 18, C: 21, Line: 104},             // 356
+		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 104},        // 357
+		{Code: template.Print, A: 23, Line: 104},                         // 358
+		{Code: template.Text, B: 301, C: 1, Line: 104},                   // 359 ">"
+		{Code: template.Print, A: 20, Line: 104},                         // 360
+		{Code: template.Text, B: 522, C: 2, Line: 104},                   // 361 "</"
+		{Code: template.LoadInt, A: 21, B: 8, Line: 104},                 // 362
+		{Code: template.Add, A: 22, B: 18, C: 21, Line: 104},             // 363
+		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 104},        // 364
+		{Code: template.Print, A: 23, Line: 104},                         // 365
+		{Code: template.Text, B: 301, C: 1, Line: 104},                   // 366 ">"
+		{Code: template.Next, A: 7, B: 96, Line: 62},                     // 367
+		{Code: template.Field, A: 6, C: 25, Line: 107},                   // 368
+		{Code: template.Copy, A: 7, B: 6, Line: 107},                     // 369
+		{Code: template.Range, A: 7, B: 382, Line: 107},                  // 370
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 107},               // 371
+		{Code: template.Text, B: 513, C: 2, Line: 107},                   // 372 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 1, Line: 108},             // 373
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 108},        // 374
+		{Code: template.Print, A: 11, Line: 108},                         // 375
+		{Code: template.Text, B: 540, C: 4, Line: 108},                   // 376 ">0</"
+		{Code: template.Field, A: 10, B: 9, C: 1, Line: 108},             // 377
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 108},        // 378
+		{Code: template.Print, A: 11, Line: 108},                         // 379
+		{Code: template.Text, B: 301, C: 1, Line: 108},                   // 380 ">"
+		{Code: template.Next, A: 7, B: 371, Line: 107},                   // 381
+		{Code: template.LoadInt, A: 6, Line: 114},                        // 382
+		{Code: template.Copy, A: 7, B: 6, Line: 114},                     // 383
+		{Code: template.LoadInt, A: 8, B: 100, Line: 115},                // 384
+		{Code: template.Copy, A: 9, B: 8, Line: 115},                     // 385
+		{Code: template.LoadInt, A: 10, B: 48, Line: 116},                // 386
+		{Code: template.Copy, A: 11, B: 10, Line: 116},                   // 387
+		{Code: template.Field, A: 12, C: 29, Line: 117},                  // 388
+		{Code: template.LoadText, A: 13, B: 544, C: 6, Line: 117},        // 389 "first3"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 117},             // 390
+		{Code: template.JumpFalse, A: 14, B: 396, Line: 117},             // 391
+		{Code: template.LoadInt, A: 15, B: 3, Line: 117},                 // 392
+		{Code: template.Copy, A: 7, B: 15, Line: 117},                    // 393
+		{Code: template.LoadInt, A: 16, B: 97, Line: 117},                // 394
+		{Code: template.Copy, A: 9, B: 16, Line: 117},                    // 395
+		{Code: template.Field, A: 12, C: 29, Line: 118},                  // 396
+		{Code: template.LoadText, A: 13, B: 550, C: 6, Line: 118},        // 397 "first4"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 118},             // 398
+		{Code: template.JumpFalse, A: 14, B: 402, Line: 118},             // 399
+		{Code: template.LoadInt, A: 15, B: 4, Line: 118},                 // 400
+		{Code: template.Copy, A: 7, B: 15, Line: 118},                    // 401
+		{Code: template.Field, A: 12, C: 29, Line: 119},                  // 402
+		{Code: template.LoadText, A: 13, B: 556, C: 6, Line: 119},        // 403 "first6"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 119},             // 404
+		{Code: template.JumpFalse, A: 14, B: 410, Line: 119},             // 405
+		{Code: template.LoadInt, A: 15, B: 6, Line: 119},                 // 406
+		{Code: template.Copy, A: 7, B: 15, Line: 119},                    // 407
+		{Code: template.LoadInt, A: 16, B: 94, Line: 119},                // 408
+		{Code: template.Copy, A: 9, B: 16, Line: 119},                    // 409
+		{Code: template.Field, A: 12, C: 29, Line: 120},                  // 410
+		{Code: template.LoadText, A: 13, B: 562, C: 6, Line: 120},        // 411 "first8"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 120},             // 412
+		{Code: template.JumpFalse, A: 14, B: 416, Line: 120},             // 413
+		{Code: template.LoadInt, A: 15, B: 8, Line: 120},                 // 414
+		{Code: template.Copy, A: 7, B: 15, Line: 120},                    // 415
+		{Code: template.Field, A: 12, C: 29, Line: 121},                  // 416
+		{Code: template.LoadText, A: 13, B: 568, C: 7, Line: 121},        // 417 "first12"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 121},             // 418
+		{Code: template.JumpFalse, A: 14, B: 422, Line: 121},             // 419
+		{Code: template.LoadInt, A: 15, B: 12, Line: 121},                // 420
+		{Code: template.Copy, A: 7, B: 15, Line: 121},                    // 421
+		{Code: template.Field, A: 12, C: 29, Line: 122},                  // 422
+		{Code: template.LoadText, A: 13, B: 575, C: 3, Line: 122},        // 423 "mpk"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 122},             // 424
+		{Code: template.JumpFalse, A: 14, B: 427, Line: 122},             // 425
+		{Code: template.Copy, A: 11, B: 7, Line: 122},                    // 426
+		{Code: template.Field, A: 13, C: 29, Line: 123},                  // 427
+		{Code: template.LoadText, A: 14, B: 575, C: 3, Line: 123},        // 428 "mpk"
+		{Code: template.Has, A: 15, B: 13, C: 14, Line: 123},             // 429
+		{Code: template.Copy, A: 12, B: 15, Line: 123},                   // 430
+		{Code: template.JumpFalse, A: 12, B: 436, Line: 123},             // 431
+		{Code: template.Field, A: 16, C: 29, Line: 123},                  // 432
+		{Code: template.LoadText, A: 17, B: 578, C: 5, Line: 123},        // 433 "words"
+		{Code: template.Has, A: 18, B: 16, C: 17, Line: 123},             // 434
+		{Code: template.Copy, A: 12, B: 18, Line: 123},                   // 435
+		{Code: template.JumpFalse, A: 12, B: 441, Line: 123},             // 436
+		{Code: template.LoadInt, A: 19, B: 16, Line: 123},                // 437
+		{Code: template.Copy, A: 11, B: 19, Line: 123},                   // 438
+		{Code: template.LoadInt, A: 20, B: 84, Line: 123},                // 439
+		{Code: template.Copy, A: 9, B: 20, Line: 123},                    // 440
+		{Code: template.LoadInt, A: 12, Line: 126},                       // 441
+		{Code: template.Copy, A: 13, B: 12, Line: 126},                   // 442
+		{Code: template.Field, A: 14, C: 4, Line: 127},                   // 443
+		{Code: template.Copy, A: 15, B: 14, Line: 127},                   // 444
+		{Code: template.Range, A: 15, B: 600, Line: 127},                 // 445
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 127},            // 446
+		{Code: template.Field, A: 18, B: 17, Line: 128},                  // 447
+		{Code: template.LoadInt, A: 20, Line: 128},                       // 448
+		{Code: template.EqualInt, A: 19, B: 18, C: 20, Line: 128},        // 449
+		{Code: template.JumpFalse, A: 19, B: 596, Line: 128},             // 450
+		{Code: template.Field, A: 21, B: 1, C: 26, Line: 129},            // 451
+		{Code: template.Copy, A: 22, B: 21, Line: 129},                   // 452
+		{Code: template.Range, A: 22, B: 483, Line: 129},                 // 453
+		{Code: template.Item, A: 22, B: 24, C: 22, Line: 129},            // 454
+		{Code: template.Field, A: 26, B: 24, Line: 130},                  // 455
+		{Code: template.LoadInt, A: 28, Line: 130},                       // 456
+		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 130},        // 457
+		{Code: template.Copy, A: 25, B: 27, Line: 130},                   // 458
+		{Code: template.JumpFalse, A: 25, B: 468, Line: 130},             // 459
+		{Code: template.Field, A: 29, B: 24, C: 1, Line: 130},            // 460
+		{Code: template.Less, A: 30, B: 13, C: 29, Line: 130},            // 461
+		{Code: template.Copy, A: 25, B: 30, Line: 130},                   // 462
+		{Code: template.JumpFalse, A: 25, B: 468, Line: 130},             // 463
+		{Code: template.Field, A: 31, B: 24, C: 1, Line: 130},            // 464
+		{Code: template.Field, A: 32, B: 17, C: 1, Line: 130},            // 465
+		{Code: template.Less, A: 33, B: 31, C: 32, Line: 130},            // 466
+		{Code: template.Copy, A: 25, B: 33, Line: 130},                   // 467
+		{Code: template.JumpFalse, A: 25, B: 482, Line: 130},             // 468
+		{Code: template.Field, A: 34, B: 24, C: 1, Line: 131},            // 469
+		{Code: template.Copy, A: 35, B: 34, Line: 131},                   // 470
+		{Code: template.Less, A: 36, B: 11, C: 35, Line: 131},            // 471
+		{Code: template.JumpFalse, A: 36, B: 475, Line: 131},             // 472
+		{Code: template.Add, A: 37, B: 35, C: 9, Line: 131},              // 473
+		{Code: template.Copy, A: 35, B: 37, Line: 131},                   // 474
+		{Code: template.Text, B: 513, C: 2, Line: 131},                   // 475 "\n<"
+		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 132},       // 476
+		{Code: template.Print, A: 36, Line: 132},                         // 477
+		{Code: template.Text, B: 583, C: 5, Line: 132},                   // 478 ">-1</"
+		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 132},       // 479
+		{Code: template.Print, A: 36, Line: 132},                         // 480
+		{Code: template.Text, B: 301, C: 1, Line: 132},                   // 481 ">"
+		{Code: template.Next, A: 22, B: 454, Line: 129},                  // 482
+		{Code: template.Field, A: 21, B: 17, C: 1, Line: 135},            // 483
+		{Code: template.Copy, A: 13, B: 21, Line: 135},                   // 484
+		{Code: template.Field, A: 22, B: 17, C: 1, Line: 136},            // 485
+		{Code: template.Copy, A: 23, B: 22, Line: 136},                   // 486
+		{Code: template.Less, A: 24, B: 11, C: 23, Line: 136},            // 487
+		{Code: template.JumpFalse, A: 24, B: 491, Line: 136},             // 488
+		{Code: template.Add, A: 25, B: 23, C: 9, Line: 136},              // 489
+		{Code: template.Copy, A: 23, B: 25, Line: 136},                   // 490
+		{Code: template.Field, A: 25, B: 17, C: 2, Line: 137},            // 491
+		{Code: template.LoadText, A: 27, B: 588, C: 4, Line: 137},        // 492 "line"
+		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 137},           // 493
+		{Code: template.Copy, A: 24, B: 26, Line: 137},                   // 494
+		{Code: template.JumpFalse, A: 24, B: 510, Line: 137},             // 495
+		{Code: template.LoadInt, A: 29, B: 100, Line: 137},               // 496
+		{Code: template.Less, A: 30, B: 29, C: 23, Line: 137},            // 497
+		{Code: template.Copy, A: 28, B: 30, Line: 137},                   // 498
+		{Code: template.JumpTrue, A: 28, B: 509, Line: 137},              // 499
+		{Code: template.Less, A: 32, B: 7, C: 23, Line: 137},             // 500
+		{Code: template.Copy, A: 31, B: 32, Line: 137},                   // 501
+		{Code: template.JumpFalse, A: 31, B: 508, Line: 137},             // 502
+		{Code: template.Field, A: 33, B: 1, C: 29, Line: 137},            // 503
+		{Code: template.LoadText, A: 34, B: 578, C: 5, Line: 137},        // 504 "words"
+		{Code: template.Has, A: 35, B: 33, C: 34, Line: 137},             // 505
+		{Code: template.Not, A: 36, B: 35, Line: 137},                    // 506
+		{Code: template.Copy, A: 31, B: 36, Line: 137},                   // 507
+		{Code: template.Copy, A: 28, B: 31, Line: 137},                   // 508
+		{Code: template.Copy, A: 24, B: 28, Line: 137},                   // 509
+		{Code: template.JumpFalse, A: 24, B: 513, Line: 137},             // 510
+		{Code: template.Fail, B: 592, C: 67, Line: 179},                  // 511 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 37, Line: 179},                         // 512
+		{Code: template.Field, A: 25, B: 17, C: 2, Line: 138},            // 513
+		{Code: template.LoadText, A: 27, B: 659, C: 7, Line: 138},        // 514 "forward"
+		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 138},           // 515
+		{Code: template.JumpTrue, A: 26, B: 519, Line: 138},              // 516
+		{Code: template.LoadText, A: 28, B: 666, C: 3, Line: 138},        // 517 "dnd"
+		{Code: template.Equal, A: 26, B: 25, C: 28, Line: 138},           // 518
+		{Code: template.Copy, A: 24, B: 26, Line: 138},                   // 519
+		{Code: template.JumpFalse, A: 24, B: 537, Line: 138},             // 520
+		{Code: template.Field, A: 29, B: 1, C: 29, Line: 138},            // 521
+		{Code: template.LoadText, A: 30, B: 578, C: 5, Line: 138},        // 522 "words"
+		{Code: template.Has, A: 31, B: 29, C: 30, Line: 138},             // 523
+		{Code: template.Not, A: 32, B: 31, Line: 138},                    // 524
+		{Code: template.Copy, A: 24, B: 32, Line: 138},                   // 525
+		{Code: template.JumpFalse, A: 24, B: 537, Line: 138},             // 526
+		{Code: template.LoadInt, A: 34, B: 100, Line: 138},               // 527
+		{Code: template.Less, A: 35, B: 34, C: 23, Line: 138},            // 528
+		{Code: template.Copy, A: 33, B: 35, Line: 138},                   // 529
+		{Code: template.JumpTrue, A: 33, B: 536, Line: 138},              // 530
+		{Code: template.Field, A: 36, B: 1, C: 29, Line: 138},            // 531
+		{Code: template.LoadText, A: 37, B: 659, C: 7, Line: 138},        // 532 "forward"
+		{Code: template.Has, A: 38, B: 36, C: 37, Line: 138},             // 533
+		{Code: template.Not, A: 39, B: 38, Line: 138},                    // 534
+		{Code: template.Copy, A: 33, B: 39, Line: 138},                   // 535
+		{Code: template.Copy, A: 24, B: 33, Line: 138},                   // 536
+		{Code: template.JumpFalse, A: 24, B: 540, Line: 138},             // 537
+		{Code: template.Fail, B: 669, C: 58, Line: 180},                  // 538 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 40, Line: 180},                         // 539
+		{Code: template.Text, B: 513, C: 2, Line: 138},                   // 540 "\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 139},       // 541
+		{Code: template.Print, A: 24, Line: 139},                         // 542
+		{Code: template.Text, B: 301, C: 1, Line: 139},                   // 543 ">"
+		{Code: template.Field, A: 24, B: 1, C: 29, Line: 139},            // 544
+		{Code: template.LoadText, A: 25, B: 578, C: 5, Line: 139},        // 545 "words"
+		{Code: template.Has, A: 26, B: 24, C: 25, Line: 139},             // 546
+		{Code: template.JumpFalse, A: 26, B: 552, Line: 139},             // 547
+		{Code: template.Field, A: 27, B: 17, C: 2, Line: 139},            // 548
+		{Code: template.Lookup, A: 28, B: 27, C: 9, Line: 139},           // 549
+		{Code: template.Print, A: 28, Line: 139},                         // 550
+		{Code: template.Jump, B: 562, Line: 139},                         // 551
+		{Code: template.Less, A: 27, B: 7, C: 23, Line: 139},             // 552
+		{Code: template.Not, A: 27, B: 27, Line: 139},                    // 553
+		{Code: template.JumpFalse, A: 27, B: 559, Line: 139},             // 554
+		{Code: template.Field, A: 28, B: 17, C: 2, Line: 139},            // 555
+		{Code: template.Lookup, A: 29, B: 28, C: 11, Line: 139},          // 556
+		{Code: template.Print, A: 29, Line: 139},                         // 557
+		{Code: template.Jump, B: 562, Line: 139},                         // 558
+		{Code: template.Field, A: 28, B: 17, C: 2, Line: 139},            // 559
+		{Code: template.Lookup, A: 29, B: 28, C: 14, Line: 139},          // 560
+		{Code: template.Print, A: 29, Line: 139},                         // 561
+		{Code: template.Text, B: 522, C: 2, Line: 139},                   // 562 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 139},       // 563
+		{Code: template.Print, A: 24, Line: 139},                         // 564
+		{Code: template.Text, B: 519, C: 3, Line: 139},                   // 565 ">\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 140},       // 566
+		{Code: template.Print, A: 24, Line: 140},                         // 567
+		{Code: template.Text, B: 301, C: 1, Line: 140},                   // 568 ">"
+		{Code: template.Field, A: 24, B: 17, C: 3, Line: 140},            // 569
+		{Code: template.LookupInt, A: 25, B: 24, Line: 140},              // 570
+		{Code: template.Print, A: 25, Line: 140},                         // 571
+		{Code: template.Text, B: 522, C: 2, Line: 140},                   // 572 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 140},       // 573
+		{Code: template.Print, A: 24, Line: 140},                         // 574
+		{Code: template.Text, B: 519, C: 3, Line: 140},                   // 575 ">\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 141},       // 576
+		{Code: template.Print, A: 24, Line: 141},                         // 577
+		{Code: template.Text, B: 301, C: 1, Line: 141},                   // 578 ">"
+		{Code: template.Field, A: 24, B: 17, C: 5, Line: 141},            // 579
+		{Code: template.JumpFalse, A: 24, B: 582, Line: 141},             // 580
+		{Code: template.Print, A: 24, Line: 141},                         // 581
+		{Code: template.Text, B: 522, C: 2, Line: 141},                   // 582 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 141},       // 583
+		{Code: template.Print, A: 24, Line: 141},                         // 584
+		{Code: template.Text, B: 519, C: 3, Line: 141},                   // 585 ">\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 586
+		{Code: template.Print, A: 24, Line: 142},                         // 587
+		{Code: template.Text, B: 301, C: 1, Line: 142},                   // 588 ">"
+		{Code: template.Field, A: 24, B: 17, C: 4, Line: 142},            // 589
+		{Code: template.JumpFalse, A: 24, B: 592, Line: 142},             // 590
+		{Code: template.Print, A: 24, Line: 142},                         // 591
+		{Code: template.Text, B: 522, C: 2, Line: 142},                   // 592 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 593
+		{Code: template.Print, A: 24, Line: 142},                         // 594
+		{Code: template.Text, B: 301, C: 1, Line: 142},                   // 595 ">"
+		{Code: template.JumpField, A: 17, B: 599, C: 6, Line: 144},       // 596
+		{Code: template.Fail, B: 727, C: 62, Line: 144},                  // 597 "the phone has a pickup code for each account, not for each key"
+		{Code: template.Print, A: 18, Line: 144},                         // 598
+		{Code: template.Next, A: 15, B: 446, Line: 127},                  // 599
+		{Code: template.Field, A: 14, C: 26, Line: 146},                  // 600
+		{Code: template.Copy, A: 15, B: 14, Line: 146},                   // 601
+		{Code: template.Range, A: 15, B: 627, Line: 146},                 // 602
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 146},            // 603
+		{Code: template.Field, A: 19, B: 17, Line: 147},                  // 604
+		{Code: template.LoadInt, A: 21, Line: 147},                       // 605
+		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 147},        // 606
+		{Code: template.Copy, A: 18, B: 20, Line: 147},                   // 607
+		{Code: template.JumpFalse, A: 18, B: 612, Line: 147},             // 608
+		{Code: template.Field, A: 22, B: 17, C: 1, Line: 147},            // 609
+		{Code: template.Less, A: 23, B: 13, C: 22, Line: 147},            // 610
+		{Code: template.Copy, A: 18, B: 23, Line: 147},                   // 611
+		{Code: template.JumpFalse, A: 18, B: 626, Line: 147},             // 612
+		{Code: template.Field, A: 24, B: 17, C: 1, Line: 148},            // 613
+		{Code: template.Copy, A: 25, B: 24, Line: 148},                   // 614
+		{Code: template.Less, A: 26, B: 11, C: 25, Line: 148},            // 615
+		{Code: template.JumpFalse, A: 26, B: 619, Line: 148},             // 616
+		{Code: template.Add, A: 27, B: 25, C: 9, Line: 148},              // 617
+		{Code: template.Copy, A: 25, B: 27, Line: 148},                   // 618
+		{Code: template.Text, B: 513, C: 2, Line: 148},                   // 619 "\n<"
+		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 149},       // 620
+		{Code: template.Print, A: 26, Line: 149},                         // 621
+		{Code: template.Text, B: 583, C: 5, Line: 149},                   // 622 ">-1</"
+		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 149},       // 623
+		{Code: template.Print, A: 26, Line: 149},                         // 624
+		{Code: template.Text, B: 301, C: 1, Line: 149},                   // 625 ">"
+		{Code: template.Next, A: 15, B: 603, Line: 146},                  // 626
+		{Code: template.Field, A: 14, C: 4, Line: 153},                   // 627
+		{Code: template.Copy, A: 15, B: 14, Line: 153},                   // 628
+		{Code: template.Range, A: 15, B: 714, Line: 153},                 // 629
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 153},            // 630
+		{Code: template.JumpField, A: 17, B: 713, Line: 154},             // 631
+		{Code: template.Field, A: 18, B: 17, C: 2, Line: 155},            // 632
+		{Code: template.LoadText, A: 20, B: 588, C: 4, Line: 155},        // 633 "line"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 155},           // 634
+		{Code: template.JumpFalse, A: 19, B: 638, Line: 155},             // 635
+		{Code: template.Fail, B: 592, C: 67, Line: 179},                  // 636 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 21, Line: 179},                         // 637
+		{Code: template.Field, A: 18, B: 17, C: 2, Line: 156},            // 638
+		{Code: template.LoadText, A: 20, B: 659, C: 7, Line: 156},        // 639 "forward"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 156},           // 640
+		{Code: template.JumpTrue, A: 19, B: 644, Line: 156},              // 641
+		{Code: template.LoadText, A: 21, B: 666, C: 3, Line: 156},        // 642 "dnd"
+		{Code: template.Equal, A: 19, B: 18, C: 21, Line: 156},           // 643
+		{Code: template.JumpFalse, A: 19, B: 647, Line: 156},             // 644
+		{Code: template.Fail, B: 669, C: 58, Line: 180},                  // 645 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 22, Line: 180},                         // 646
+		{Code: template.Field, A: 18, B: 17, Line: 157},                  // 647
+		{Code: template.Field, A: 19, B: 17, Line: 157},                  // 648
+		{Code: template.Add, A: 20, B: 18, C: 19, Line: 157},             // 649
+		{Code: template.Copy, A: 21, B: 20, Line: 157},                   // 650
+		{Code: template.Add, A: 22, B: 21, C: 21, Line: 157},             // 651
+		{Code: template.Field, A: 23, B: 17, Line: 157},                  // 652
+		{Code: template.Add, A: 24, B: 22, C: 23, Line: 157},             // 653
+		{Code: template.Copy, A: 21, B: 24, Line: 157},                   // 654
+		{Code: template.Add, A: 25, B: 21, C: 21, Line: 158},             // 655
+		{Code: template.Copy, A: 26, B: 25, Line: 158},                   // 656
+		{Code: template.Add, A: 27, B: 26, C: 26, Line: 158},             // 657
+		{Code: template.Copy, A: 26, B: 27, Line: 158},                   // 658
+		{Code: template.Add, A: 28, B: 26, C: 26, Line: 158},             // 659
+		{Code: template.Field, A: 29, B: 17, C: 1, Line: 158},            // 660
+		{Code: template.Add, A: 30, B: 28, C: 29, Line: 158},             // 661
+		{Code: template.Copy, A: 26, B: 30, Line: 158},                   // 662
+		{Code: template.Add, A: 31, B: 26, C: 26, Line: 159},             // 663
+		{Code: template.Copy, A: 32, B: 31, Line: 159},                   // 664
+		{Code: template.Add, A: 33, B: 32, C: 32, Line: 159},             // 665
+		{Code: template.LoadInt, A: 34, B: 22795, Line: 159},             // 666
+		{Code: template.Add, A: 35, B: 26, C: 34, Line: 159},             // 667
+		{Code: template.Add, A: 36, B: 33, C: 35, Line: 159},             // 668
+		{Code: template.Copy, A: 32, B: 36, Line: 159},                   // 669
+		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 160},         // 670 "\n<P"
+		{Code: template.Text, B: 301, C: 1, Line: 160},                   // 671 ">"
+		{Code: template.Field, A: 37, B: 17, C: 2, Line: 160},            // 672
+		{Code: template.Lookup, A: 38, B: 37, C: 14, Line: 160},          // 673
+		{Code: template.Print, A: 38, Line: 160},                         // 674
+		{Code: template.TextInt, A: 32, B: 302, C: 3, Line: 160},         // 675 "</P"
+		{Code: template.Text, B: 789, C: 4, Line: 160},                   // 676 ">\n<P"
+		{Code: template.LoadInt, A: 37, B: 1, Line: 161},                 // 677
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 161},             // 678
+		{Code: template.PrintInt, A: 38, Line: 161},                      // 679
+		{Code: template.Text, B: 301, C: 1, Line: 161},                   // 680 ">"
+		{Code: template.Field, A: 37, B: 17, C: 3, Line: 161},            // 681
+		{Code: template.LookupInt, A: 38, B: 37, Line: 161},              // 682
+		{Code: template.Print, A: 38, Line: 161},                         // 683
+		{Code: template.Text, B: 302, C: 3, Line: 161},                   // 684 "</P"
+		{Code: template.LoadInt, A: 37, B: 1, Line: 161},                 // 685
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 161},             // 686
+		{Code: template.PrintInt, A: 38, Line: 161},                      // 687
+		{Code: template.Text, B: 789, C: 4, Line: 161},                   // 688 ">\n<P"
+		{Code: template.LoadInt, A: 37, B: 2, Line: 162},                 // 689
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 690
+		{Code: template.PrintInt, A: 38, Line: 162},                      // 691
+		{Code: template.Text, B: 301, C: 1, Line: 162},                   // 692 ">"
+		{Code: template.Field, A: 37, B: 17, C: 5, Line: 162},            // 693
+		{Code: template.JumpFalse, A: 37, B: 696, Line: 162},             // 694
+		{Code: template.Print, A: 37, Line: 162},                         // 695
+		{Code: template.Text, B: 302, C: 3, Line: 162},                   // 696 "</P"
+		{Code: template.LoadInt, A: 37, B: 2, Line: 162},                 // 697
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 698
+		{Code: template.PrintInt, A: 38, Line: 162},                      // 699
+		{Code: template.Text, B: 789, C: 4, Line: 162},                   // 700 ">\n<P"
+		{Code: template.LoadInt, A: 37, B: 3, Line: 163},                 // 701
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 702
+		{Code: template.PrintInt, A: 38, Line: 163},                      // 703
+		{Code: template.Text, B: 301, C: 1, Line: 163},                   // 704 ">"
+		{Code: template.Field, A: 37, B: 17, C: 4, Line: 163},            // 705
+		{Code: template.JumpFalse, A: 37, B: 708, Line: 163},             // 706
+		{Code: template.Print, A: 37, Line: 163},                         // 707
+		{Code: template.Text, B: 302, C: 3, Line: 163},                   // 708 "</P"
+		{Code: template.LoadInt, A: 37, B: 3, Line: 163},                 // 709
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 710
+		{Code: template.PrintInt, A: 38, Line: 163},                      // 711
+		{Code: template.Text, B: 301, C: 1, Line: 163},                   // 712 ">"
+		{Code: template.Next, A: 15, B: 630, Line: 153},                  // 713
+		{Code: template.Field, A: 14, C: 26, Line: 166},                  // 714
+		{Code: template.Copy, A: 15, B: 14, Line: 166},                   // 715
+		{Code: template.Range, A: 15, B: 746, Line: 166},                 // 716
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 166},            // 717
+		{Code: template.JumpField, A: 17, B: 745, Line: 167},             // 718
+		{Code: template.Field, A: 18, B: 17, Line: 168},                  // 719
+		{Code: template.Field, A: 19, B: 17, Line: 168},                  // 720
+		{Code: template.Add, A: 20, B: 18, C: 19, Line: 168},             // 721
+		{Code: template.Copy, A: 21, B: 20, Line: 168},                   // 722
+		{Code: template.Add, A: 22, B: 21, C: 21, Line: 168},             // 723
+		{Code: template.Field, A: 23, B: 17, Line: 168},                  // 724
+		{Code: template.Add, A: 24, B: 22, C: 23, Line: 168},             // 725
+		{Code: template.Copy, A: 21, B: 24, Line: 168},                   // 726
+		{Code: template.Add, A: 25, B: 21, C: 21, Line: 169},             // 727
+		{Code: template.Copy, A: 26, B: 25, Line: 169},                   // 728
+		{Code: template.Add, A: 27, B: 26, C: 26, Line: 169},             // 729
+		{Code: template.Copy, A: 26, B: 27, Line: 169},                   // 730
+		{Code: template.Add, A: 28, B: 26, C: 26, Line: 169},             // 731
+		{Code: template.Field, A: 29, B: 17, C: 1, Line: 169},            // 732
+		{Code: template.Add, A: 30, B: 28, C: 29, Line: 169},             // 733
+		{Code: template.Copy, A: 26, B: 30, Line: 169},                   // 734
+		{Code: template.Add, A: 31, B: 26, C: 26, Line: 170},             // 735
+		{Code: template.Copy, A: 32, B: 31, Line: 170},                   // 736
+		{Code: template.Add, A: 33, B: 32, C: 32, Line: 170},             // 737
+		{Code: template.LoadInt, A: 34, B: 22795, Line: 170},             // 738
+		{Code: template.Add, A: 35, B: 26, C: 34, Line: 170},             // 739
+		{Code: template.Add, A: 36, B: 33, C: 35, Line: 170},             // 740
+		{Code: template.Copy, A: 32, B: 36, Line: 170},                   // 741
+		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 171},         // 742 "\n<P"
+		{Code: template.TextInt, A: 32, B: 793, C: 6, Line: 171},         // 743 ">-1</P"
+		{Code: template.Text, B: 301, C: 1, Line: 171},                   // 744 ">"
+		{Code: template.Next, A: 15, B: 717, Line: 166},                  // 745
+		{Code: template.Field, A: 14, C: 28, Line: 174},                  // 746
+		{Code: template.Copy, A: 15, B: 14, Line: 174},                   // 747
+		{Code: template.Range, A: 15, B: 755, Line: 174},                 // 748
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 174},            // 749
+		{Code: template.TextField, A: 17, B: 513, C: 2, Line: 175},       // 750 "\n<"
+		{Code: template.TextField, A: 17, B: 301, C: 1, D: 1, Line: 175}, // 751 ">"
+		{Code: template.TextField, A: 17, B: 522, C: 2, Line: 175},       // 752 "</"
+		{Code: template.Text, B: 301, C: 1, Line: 175},                   // 753 ">"
+		{Code: template.Next, A: 15, B: 749, Line: 174},                  // 754
+		{Code: template.Text, B: 799, C: 27, Line: 176},                  // 755 "\n</config>\n</gs_provision>\n"
 	},
 }
 
@@ -916,6 +2410,1122 @@ var polycomMacCfg = template.Program{
 		{Code: template.Text, B: 84, C: 1, Line: 4},              // 6 "\""
 		{Code: template.TextField, B: 85, C: 15, D: 15, Line: 4}, // 7 " CONFIG_FILES=\""
 		{Code: template.Text, B: 100, C: 143, Line: 4},           // 8 "-settings.cfg\" MISC_FILES=\"\" LOG_FILE_DIRECTORY=\"\" OVERRIDES_DIRECTORY=\"\" CONTACTS_DIRECTORY=\"\" LICENSE_DIRECTORY=\"\" CALL_LISTS_DIRECTORY=\"\"/>\n"
+	},
+}
+
+var snomTables = []template.Table{
+	{Name: "codec", Entries: []template.Entry{
+		{Word: "g722", Is: "g722"},
+		{Word: "g726-32", Is: "g726-32"},
+		{Word: "g729", Is: "g729"},
+		{Word: "pcma", Is: "pcma"},
+		{Word: "pcmu", Is: "pcmu"},
+	}},
+	{Name: "fkey", Entries: []template.Entry{
+		{Word: "1", Is: "0"},
+		{Word: "10", Is: "9"},
+		{Word: "11", Is: "10"},
+		{Word: "12", Is: "11"},
+		{Word: "13", Is: "12"},
+		{Word: "14", Is: "13"},
+		{Word: "15", Is: "14"},
+		{Word: "16", Is: "15"},
+		{Word: "17", Is: "16"},
+		{Word: "18", Is: "17"},
+		{Word: "19", Is: "18"},
+		{Word: "2", Is: "1"},
+		{Word: "20", Is: "19"},
+		{Word: "21", Is: "20"},
+		{Word: "22", Is: "21"},
+		{Word: "23", Is: "22"},
+		{Word: "24", Is: "23"},
+		{Word: "25", Is: "24"},
+		{Word: "26", Is: "25"},
+		{Word: "27", Is: "26"},
+		{Word: "28", Is: "27"},
+		{Word: "29", Is: "28"},
+		{Word: "3", Is: "2"},
+		{Word: "30", Is: "29"},
+		{Word: "31", Is: "30"},
+		{Word: "32", Is: "31"},
+		{Word: "33", Is: "32"},
+		{Word: "34", Is: "33"},
+		{Word: "35", Is: "34"},
+		{Word: "36", Is: "35"},
+		{Word: "37", Is: "36"},
+		{Word: "38", Is: "37"},
+		{Word: "39", Is: "38"},
+		{Word: "4", Is: "3"},
+		{Word: "40", Is: "39"},
+		{Word: "41", Is: "40"},
+		{Word: "42", Is: "41"},
+		{Word: "43", Is: "42"},
+		{Word: "44", Is: "43"},
+		{Word: "45", Is: "44"},
+		{Word: "46", Is: "45"},
+		{Word: "47", Is: "46"},
+		{Word: "48", Is: "47"},
+		{Word: "49", Is: "48"},
+		{Word: "5", Is: "4"},
+		{Word: "50", Is: "49"},
+		{Word: "51", Is: "50"},
+		{Word: "52", Is: "51"},
+		{Word: "53", Is: "52"},
+		{Word: "54", Is: "53"},
+		{Word: "55", Is: "54"},
+		{Word: "56", Is: "55"},
+		{Word: "57", Is: "56"},
+		{Word: "58", Is: "57"},
+		{Word: "59", Is: "58"},
+		{Word: "6", Is: "5"},
+		{Word: "60", Is: "59"},
+		{Word: "61", Is: "60"},
+		{Word: "62", Is: "61"},
+		{Word: "63", Is: "62"},
+		{Word: "64", Is: "63"},
+		{Word: "65", Is: "64"},
+		{Word: "66", Is: "65"},
+		{Word: "67", Is: "66"},
+		{Word: "68", Is: "67"},
+		{Word: "69", Is: "68"},
+		{Word: "7", Is: "6"},
+		{Word: "70", Is: "69"},
+		{Word: "71", Is: "70"},
+		{Word: "72", Is: "71"},
+		{Word: "73", Is: "72"},
+		{Word: "74", Is: "73"},
+		{Word: "75", Is: "74"},
+		{Word: "76", Is: "75"},
+		{Word: "77", Is: "76"},
+		{Word: "78", Is: "77"},
+		{Word: "79", Is: "78"},
+		{Word: "8", Is: "7"},
+		{Word: "80", Is: "79"},
+		{Word: "81", Is: "80"},
+		{Word: "82", Is: "81"},
+		{Word: "83", Is: "82"},
+		{Word: "84", Is: "83"},
+		{Word: "85", Is: "84"},
+		{Word: "86", Is: "85"},
+		{Word: "9", Is: "8"},
+	}},
+	{Name: "key", Entries: []template.Entry{
+		{Word: "blf", Is: "blf"},
+		{Word: "conference", Is: "keyevent F_CONFERENCE"},
+		{Word: "directory", Is: "keyevent F_ADR_BOOK"},
+		{Word: "dnd", Is: "keyevent F_DND"},
+		{Word: "dtmf", Is: "dtmf"},
+		{Word: "forward", Is: "keyevent F_REDIRECT"},
+		{Word: "hold", Is: "keyevent F_HOLD"},
+		{Word: "intercom", Is: "icom"},
+		{Word: "line", Is: "line"},
+		{Word: "none", Is: "none"},
+		{Word: "park", Is: "orbit"},
+		{Word: "retrieve-park", Is: "speed"},
+		{Word: "speed-dial", Is: "speed"},
+		{Word: "transfer", Is: "transfer"},
+		{Word: "voicemail", Is: "keyevent F_RETRIEVE"},
+	}},
+	{Name: "language", Entries: []template.Entry{
+		{Word: "cs", Is: "Čeština"},
+		{Word: "da", Is: "Dansk"},
+		{Word: "de", Is: "Deutsch"},
+		{Word: "de-AT", Is: "Deutsch"},
+		{Word: "de-CH", Is: "Deutsch"},
+		{Word: "de-DE", Is: "Deutsch"},
+		{Word: "en", Is: "English"},
+		{Word: "en-GB", Is: "English"},
+		{Word: "en-US", Is: "English"},
+		{Word: "es", Is: "Español"},
+		{Word: "es-ES", Is: "Español"},
+		{Word: "et", Is: "Eesti"},
+		{Word: "fi", Is: "Suomi"},
+		{Word: "fr", Is: "Français"},
+		{Word: "fr-CA", Is: "Français"},
+		{Word: "fr-FR", Is: "Français"},
+		{Word: "hu", Is: "Magyar"},
+		{Word: "it", Is: "Italiano"},
+		{Word: "it-IT", Is: "Italiano"},
+		{Word: "nb", Is: "Norsk"},
+		{Word: "nl", Is: "Nederlands"},
+		{Word: "no", Is: "Norsk"},
+		{Word: "pl", Is: "Polski"},
+		{Word: "pt", Is: "Português"},
+		{Word: "pt-PT", Is: "Português"},
+		{Word: "ru", Is: "Русский"},
+		{Word: "sl", Is: "Slovenščina"},
+		{Word: "sv", Is: "Svenska"},
+		{Word: "tr", Is: "Türkçe"},
+	}},
+	{Name: "savp", Entries: []template.Entry{
+		{Word: "off", Is: "off"},
+		{Word: "optional", Is: "optional"},
+		{Word: "required", Is: "mandatory"},
+	}},
+	{Name: "transport", Entries: []template.Entry{
+		{Word: "tcp", Is: "tcp"},
+		{Word: "tls", Is: "tls"},
+		{Word: "udp", Is: "udp"},
+	}},
+	{Name: "zone", Entries: []template.Entry{
+		{Word: "Africa/Addis_Ababa", Is: "EAT+3"},
+		{Word: "Africa/Algiers", Is: "WAT+1"},
+		{Word: "Africa/Asmara", Is: "EAT+3"},
+		{Word: "Africa/Asmera", Is: "EAT+3"},
+		{Word: "Africa/Bangui", Is: "WAT+1"},
+		{Word: "Africa/Blantyre", Is: "CAT+2"},
+		{Word: "Africa/Brazzaville", Is: "WAT+1"},
+		{Word: "Africa/Bujumbura", Is: "CAT+2"},
+		{Word: "Africa/Ceuta", Is: "ESP+1"},
+		{Word: "Africa/Dar_es_Salaam", Is: "EAT+3"},
+		{Word: "Africa/Djibouti", Is: "EAT+3"},
+		{Word: "Africa/Douala", Is: "WAT+1"},
+		{Word: "Africa/Gaborone", Is: "CAT+2"},
+		{Word: "Africa/Harare", Is: "CAT+2"},
+		{Word: "Africa/Johannesburg", Is: "CAT+2"},
+		{Word: "Africa/Juba", Is: "CAT+2"},
+		{Word: "Africa/Kampala", Is: "EAT+3"},
+		{Word: "Africa/Khartoum", Is: "CAT+2"},
+		{Word: "Africa/Kigali", Is: "CAT+2"},
+		{Word: "Africa/Kinshasa", Is: "WAT+1"},
+		{Word: "Africa/Lagos", Is: "WAT+1"},
+		{Word: "Africa/Libreville", Is: "WAT+1"},
+		{Word: "Africa/Luanda", Is: "WAT+1"},
+		{Word: "Africa/Lubumbashi", Is: "CAT+2"},
+		{Word: "Africa/Lusaka", Is: "CAT+2"},
+		{Word: "Africa/Malabo", Is: "WAT+1"},
+		{Word: "Africa/Maputo", Is: "CAT+2"},
+		{Word: "Africa/Maseru", Is: "CAT+2"},
+		{Word: "Africa/Mbabane", Is: "CAT+2"},
+		{Word: "Africa/Mogadishu", Is: "EAT+3"},
+		{Word: "Africa/Nairobi", Is: "EAT+3"},
+		{Word: "Africa/Ndjamena", Is: "WAT+1"},
+		{Word: "Africa/Niamey", Is: "WAT+1"},
+		{Word: "Africa/Porto-Novo", Is: "WAT+1"},
+		{Word: "Africa/Tripoli", Is: "CAT+2"},
+		{Word: "Africa/Tunis", Is: "WAT+1"},
+		{Word: "Africa/Windhoek", Is: "CAT+2"},
+		{Word: "America/Anchorage", Is: "USA-9"},
+		{Word: "America/Anguilla", Is: "TTB-4"},
+		{Word: "America/Antigua", Is: "TTB-4"},
+		{Word: "America/Araguaina", Is: "BRA2-3"},
+		{Word: "America/Argentina/Buenos_Aires", Is: "BRA2-3"},
+		{Word: "America/Argentina/Catamarca", Is: "BRA2-3"},
+		{Word: "America/Argentina/ComodRivadavia", Is: "BRA2-3"},
+		{Word: "America/Argentina/Cordoba", Is: "BRA2-3"},
+		{Word: "America/Argentina/Jujuy", Is: "BRA2-3"},
+		{Word: "America/Argentina/La_Rioja", Is: "BRA2-3"},
+		{Word: "America/Argentina/Mendoza", Is: "BRA2-3"},
+		{Word: "America/Argentina/Rio_Gallegos", Is: "BRA2-3"},
+		{Word: "America/Argentina/Salta", Is: "BRA2-3"},
+		{Word: "America/Argentina/San_Juan", Is: "BRA2-3"},
+		{Word: "America/Argentina/San_Luis", Is: "BRA2-3"},
+		{Word: "America/Argentina/Tucuman", Is: "BRA2-3"},
+		{Word: "America/Argentina/Ushuaia", Is: "BRA2-3"},
+		{Word: "America/Aruba", Is: "TTB-4"},
+		{Word: "America/Asuncion", Is: "BRA2-3"},
+		{Word: "America/Atikokan", Is: "COL-5"},
+		{Word: "America/Bahia", Is: "BRA2-3"},
+		{Word: "America/Bahia_Banderas", Is: "CAN2-6"},
+		{Word: "America/Barbados", Is: "TTB-4"},
+		{Word: "America/Belem", Is: "BRA2-3"},
+		{Word: "America/Belize", Is: "CAN2-6"},
+		{Word: "America/Blanc-Sablon", Is: "TTB-4"},
+		{Word: "America/Boa_Vista", Is: "TTB-4"},
+		{Word: "America/Bogota", Is: "COL-5"},
+		{Word: "America/Boise", Is: "USA-7"},
+		{Word: "America/Buenos_Aires", Is: "BRA2-3"},
+		{Word: "America/Cambridge_Bay", Is: "CAN-7"},
+		{Word: "America/Campo_Grande", Is: "TTB-4"},
+		{Word: "America/Cancun", Is: "COL-5"},
+		{Word: "America/Caracas", Is: "TTB-4"},
+		{Word: "America/Catamarca", Is: "BRA2-3"},
+		{Word: "America/Cayenne", Is: "BRA2-3"},
+		{Word: "America/Cayman", Is: "COL-5"},
+		{Word: "America/Chicago", Is: "USA-6"},
+		{Word: "America/Chihuahua", Is: "CAN2-6"},
+		{Word: "America/Ciudad_Juarez", Is: "USA-7"},
+		{Word: "America/Coral_Harbour", Is: "COL-5"},
+		{Word: "America/Cordoba", Is: "BRA2-3"},
+		{Word: "America/Costa_Rica", Is: "CAN2-6"},
+		{Word: "America/Coyhaique", Is: "BRA2-3"},
+		{Word: "America/Creston", Is: "USA2-7"},
+		{Word: "America/Cuiaba", Is: "TTB-4"},
+		{Word: "America/Curacao", Is: "TTB-4"},
+		{Word: "America/Dawson", Is: "USA2-7"},
+		{Word: "America/Dawson_Creek", Is: "USA2-7"},
+		{Word: "America/Denver", Is: "USA-7"},
+		{Word: "America/Detroit", Is: "USA-5"},
+		{Word: "America/Dominica", Is: "TTB-4"},
+		{Word: "America/Edmonton", Is: "CAN-7"},
+		{Word: "America/Eirunepe", Is: "COL-5"},
+		{Word: "America/El_Salvador", Is: "CAN2-6"},
+		{Word: "America/Ensenada", Is: "USA-8"},
+		{Word: "America/Fort_Nelson", Is: "USA2-7"},
+		{Word: "America/Fort_Wayne", Is: "USA-5"},
+		{Word: "America/Fortaleza", Is: "BRA2-3"},
+		{Word: "America/Glace_Bay", Is: "CAN-4"},
+		{Word: "America/Goose_Bay", Is: "CAN-4"},
+		{Word: "America/Grand_Turk", Is: "USA-5"},
+		{Word: "America/Grenada", Is: "TTB-4"},
+		{Word: "America/Guadeloupe", Is: "TTB-4"},
+		{Word: "America/Guatemala", Is: "CAN2-6"},
+		{Word: "America/Guayaquil", Is: "COL-5"},
+		{Word: "America/Guyana", Is: "TTB-4"},
+		{Word: "America/Halifax", Is: "CAN-4"},
+		{Word: "America/Hermosillo", Is: "USA2-7"},
+		{Word: "America/Indiana/Indianapolis", Is: "USA-5"},
+		{Word: "America/Indiana/Knox", Is: "USA-6"},
+		{Word: "America/Indiana/Marengo", Is: "USA-5"},
+		{Word: "America/Indiana/Petersburg", Is: "USA-5"},
+		{Word: "America/Indiana/Tell_City", Is: "USA-6"},
+		{Word: "America/Indiana/Vevay", Is: "USA-5"},
+		{Word: "America/Indiana/Vincennes", Is: "USA-5"},
+		{Word: "America/Indiana/Winamac", Is: "USA-5"},
+		{Word: "America/Indianapolis", Is: "USA-5"},
+		{Word: "America/Inuvik", Is: "CAN-7"},
+		{Word: "America/Iqaluit", Is: "CAN-5"},
+		{Word: "America/Jamaica", Is: "COL-5"},
+		{Word: "America/Jujuy", Is: "BRA2-3"},
+		{Word: "America/Juneau", Is: "USA-9"},
+		{Word: "America/Kentucky/Louisville", Is: "USA-5"},
+		{Word: "America/Kentucky/Monticello", Is: "USA-5"},
+		{Word: "America/Knox_IN", Is: "USA-6"},
+		{Word: "America/Kralendijk", Is: "TTB-4"},
+		{Word: "America/La_Paz", Is: "TTB-4"},
+		{Word: "America/Lima", Is: "COL-5"},
+		{Word: "America/Los_Angeles", Is: "USA-8"},
+		{Word: "America/Louisville", Is: "USA-5"},
+		{Word: "America/Lower_Princes", Is: "TTB-4"},
+		{Word: "America/Maceio", Is: "BRA2-3"},
+		{Word: "America/Managua", Is: "CAN2-6"},
+		{Word: "America/Manaus", Is: "TTB-4"},
+		{Word: "America/Marigot", Is: "TTB-4"},
+		{Word: "America/Martinique", Is: "TTB-4"},
+		{Word: "America/Matamoros", Is: "USA-6"},
+		{Word: "America/Mazatlan", Is: "USA2-7"},
+		{Word: "America/Mendoza", Is: "BRA2-3"},
+		{Word: "America/Menominee", Is: "USA-6"},
+		{Word: "America/Merida", Is: "CAN2-6"},
+		{Word: "America/Metlakatla", Is: "USA-9"},
+		{Word: "America/Mexico_City", Is: "CAN2-6"},
+		{Word: "America/Moncton", Is: "CAN-4"},
+		{Word: "America/Monterrey", Is: "CAN2-6"},
+		{Word: "America/Montevideo", Is: "BRA2-3"},
+		{Word: "America/Montreal", Is: "CAN-5"},
+		{Word: "America/Montserrat", Is: "TTB-4"},
+		{Word: "America/Nassau", Is: "USA-5"},
+		{Word: "America/New_York", Is: "USA-5"},
+		{Word: "America/Nipigon", Is: "CAN-5"},
+		{Word: "America/Nome", Is: "USA-9"},
+		{Word: "America/Noronha", Is: "BRA-2"},
+		{Word: "America/North_Dakota/Beulah", Is: "USA-6"},
+		{Word: "America/North_Dakota/Center", Is: "USA-6"},
+		{Word: "America/North_Dakota/New_Salem", Is: "USA-6"},
+		{Word: "America/Ojinaga", Is: "USA-6"},
+		{Word: "America/Panama", Is: "COL-5"},
+		{Word: "America/Pangnirtung", Is: "CAN-5"},
+		{Word: "America/Paramaribo", Is: "BRA2-3"},
+		{Word: "America/Phoenix", Is: "USA2-7"},
+		{Word: "America/Port-au-Prince", Is: "USA-5"},
+		{Word: "America/Port_of_Spain", Is: "TTB-4"},
+		{Word: "America/Porto_Acre", Is: "COL-5"},
+		{Word: "America/Porto_Velho", Is: "TTB-4"},
+		{Word: "America/Puerto_Rico", Is: "TTB-4"},
+		{Word: "America/Punta_Arenas", Is: "BRA2-3"},
+		{Word: "America/Rainy_River", Is: "CAN-6"},
+		{Word: "America/Rankin_Inlet", Is: "CAN-6"},
+		{Word: "America/Recife", Is: "BRA2-3"},
+		{Word: "America/Regina", Is: "CAN2-6"},
+		{Word: "America/Resolute", Is: "CAN-6"},
+		{Word: "America/Rio_Branco", Is: "COL-5"},
+		{Word: "America/Rosario", Is: "BRA2-3"},
+		{Word: "America/Santa_Isabel", Is: "USA-8"},
+		{Word: "America/Santarem", Is: "BRA2-3"},
+		{Word: "America/Santo_Domingo", Is: "TTB-4"},
+		{Word: "America/Sao_Paulo", Is: "BRA2-3"},
+		{Word: "America/Shiprock", Is: "USA-7"},
+		{Word: "America/Sitka", Is: "USA-9"},
+		{Word: "America/St_Barthelemy", Is: "TTB-4"},
+		{Word: "America/St_Johns", Is: "CAN-3.5"},
+		{Word: "America/St_Kitts", Is: "TTB-4"},
+		{Word: "America/St_Lucia", Is: "TTB-4"},
+		{Word: "America/St_Thomas", Is: "TTB-4"},
+		{Word: "America/St_Vincent", Is: "TTB-4"},
+		{Word: "America/Swift_Current", Is: "CAN2-6"},
+		{Word: "America/Tegucigalpa", Is: "CAN2-6"},
+		{Word: "America/Thule", Is: "CAN-4"},
+		{Word: "America/Thunder_Bay", Is: "CAN-5"},
+		{Word: "America/Tijuana", Is: "USA-8"},
+		{Word: "America/Toronto", Is: "CAN-5"},
+		{Word: "America/Tortola", Is: "TTB-4"},
+		{Word: "America/Vancouver", Is: "CAN-8"},
+		{Word: "America/Virgin", Is: "TTB-4"},
+		{Word: "America/Whitehorse", Is: "USA2-7"},
+		{Word: "America/Winnipeg", Is: "CAN-6"},
+		{Word: "America/Yakutat", Is: "USA-9"},
+		{Word: "America/Yellowknife", Is: "CAN-7"},
+		{Word: "Antarctica/Casey", Is: "SGP+8"},
+		{Word: "Antarctica/Davis", Is: "THA+7"},
+		{Word: "Antarctica/DumontDUrville", Is: "AUS2+10"},
+		{Word: "Antarctica/Macquarie", Is: "AUS3+10"},
+		{Word: "Antarctica/McMurdo", Is: "NZL+12"},
+		{Word: "Antarctica/Palmer", Is: "BRA2-3"},
+		{Word: "Antarctica/Rothera", Is: "BRA2-3"},
+		{Word: "Antarctica/South_Pole", Is: "NZL+12"},
+		{Word: "Antarctica/Syowa", Is: "EAT+3"},
+		{Word: "Arctic/Longyearbyen", Is: "NOR+1"},
+		{Word: "Asia/Aden", Is: "EAT+3"},
+		{Word: "Asia/Amman", Is: "EAT+3"},
+		{Word: "Asia/Baghdad", Is: "EAT+3"},
+		{Word: "Asia/Bahrain", Is: "EAT+3"},
+		{Word: "Asia/Baku", Is: "UAE+4"},
+		{Word: "Asia/Bangkok", Is: "THA+7"},
+		{Word: "Asia/Barnaul", Is: "THA+7"},
+		{Word: "Asia/Beirut", Is: "LBN+2"},
+		{Word: "Asia/Brunei", Is: "SGP+8"},
+		{Word: "Asia/Calcutta", Is: "IND+5.5"},
+		{Word: "Asia/Chita", Is: "JPN+9"},
+		{Word: "Asia/Choibalsan", Is: "SGP+8"},
+		{Word: "Asia/Chongqing", Is: "SGP+8"},
+		{Word: "Asia/Chungking", Is: "SGP+8"},
+		{Word: "Asia/Colombo", Is: "IND+5.5"},
+		{Word: "Asia/Damascus", Is: "EAT+3"},
+		{Word: "Asia/Dili", Is: "JPN+9"},
+		{Word: "Asia/Dubai", Is: "UAE+4"},
+		{Word: "Asia/Famagusta", Is: "CYP+2"},
+		{Word: "Asia/Harbin", Is: "SGP+8"},
+		{Word: "Asia/Ho_Chi_Minh", Is: "THA+7"},
+		{Word: "Asia/Hong_Kong", Is: "SGP+8"},
+		{Word: "Asia/Hovd", Is: "THA+7"},
+		{Word: "Asia/Irkutsk", Is: "SGP+8"},
+		{Word: "Asia/Istanbul", Is: "EAT+3"},
+		{Word: "Asia/Jakarta", Is: "THA+7"},
+		{Word: "Asia/Jayapura", Is: "JPN+9"},
+		{Word: "Asia/Khandyga", Is: "JPN+9"},
+		{Word: "Asia/Kolkata", Is: "IND+5.5"},
+		{Word: "Asia/Krasnoyarsk", Is: "THA+7"},
+		{Word: "Asia/Kuala_Lumpur", Is: "SGP+8"},
+		{Word: "Asia/Kuching", Is: "SGP+8"},
+		{Word: "Asia/Kuwait", Is: "EAT+3"},
+		{Word: "Asia/Macao", Is: "SGP+8"},
+		{Word: "Asia/Macau", Is: "SGP+8"},
+		{Word: "Asia/Magadan", Is: "NCL+11"},
+		{Word: "Asia/Makassar", Is: "SGP+8"},
+		{Word: "Asia/Manila", Is: "SGP+8"},
+		{Word: "Asia/Muscat", Is: "UAE+4"},
+		{Word: "Asia/Nicosia", Is: "CYP+2"},
+		{Word: "Asia/Novokuznetsk", Is: "THA+7"},
+		{Word: "Asia/Novosibirsk", Is: "THA+7"},
+		{Word: "Asia/Phnom_Penh", Is: "THA+7"},
+		{Word: "Asia/Pontianak", Is: "THA+7"},
+		{Word: "Asia/Pyongyang", Is: "JPN+9"},
+		{Word: "Asia/Qatar", Is: "EAT+3"},
+		{Word: "Asia/Riyadh", Is: "EAT+3"},
+		{Word: "Asia/Saigon", Is: "THA+7"},
+		{Word: "Asia/Sakhalin", Is: "NCL+11"},
+		{Word: "Asia/Seoul", Is: "JPN+9"},
+		{Word: "Asia/Shanghai", Is: "SGP+8"},
+		{Word: "Asia/Singapore", Is: "SGP+8"},
+		{Word: "Asia/Srednekolymsk", Is: "NCL+11"},
+		{Word: "Asia/Taipei", Is: "SGP+8"},
+		{Word: "Asia/Tbilisi", Is: "UAE+4"},
+		{Word: "Asia/Tokyo", Is: "JPN+9"},
+		{Word: "Asia/Tomsk", Is: "THA+7"},
+		{Word: "Asia/Ujung_Pandang", Is: "SGP+8"},
+		{Word: "Asia/Ulaanbaatar", Is: "SGP+8"},
+		{Word: "Asia/Ulan_Bator", Is: "SGP+8"},
+		{Word: "Asia/Ust-Nera", Is: "AUS2+10"},
+		{Word: "Asia/Vientiane", Is: "THA+7"},
+		{Word: "Asia/Vladivostok", Is: "AUS2+10"},
+		{Word: "Asia/Yakutsk", Is: "JPN+9"},
+		{Word: "Asia/Yerevan", Is: "UAE+4"},
+		{Word: "Atlantic/Azores", Is: "PRT-1"},
+		{Word: "Atlantic/Bermuda", Is: "BMU-4"},
+		{Word: "Atlantic/Canary", Is: "ESP-0"},
+		{Word: "Atlantic/Faeroe", Is: "FRO-0"},
+		{Word: "Atlantic/Faroe", Is: "FRO-0"},
+		{Word: "Atlantic/Jan_Mayen", Is: "NOR+1"},
+		{Word: "Atlantic/Madeira", Is: "PRT-0"},
+		{Word: "Atlantic/South_Georgia", Is: "BRA-2"},
+		{Word: "Atlantic/Stanley", Is: "BRA2-3"},
+		{Word: "Australia/ACT", Is: "AUS+10"},
+		{Word: "Australia/Adelaide", Is: "AUS+9.5"},
+		{Word: "Australia/Brisbane", Is: "AUS2+10"},
+		{Word: "Australia/Broken_Hill", Is: "AUS+9.5"},
+		{Word: "Australia/Canberra", Is: "AUS+10"},
+		{Word: "Australia/Currie", Is: "AUS3+10"},
+		{Word: "Australia/Darwin", Is: "AUS2+9.5"},
+		{Word: "Australia/Hobart", Is: "AUS3+10"},
+		{Word: "Australia/LHI", Is: "AUS+10.5"},
+		{Word: "Australia/Lindeman", Is: "AUS2+10"},
+		{Word: "Australia/Lord_Howe", Is: "AUS+10.5"},
+		{Word: "Australia/Melbourne", Is: "AUS+10"},
+		{Word: "Australia/NSW", Is: "AUS+10"},
+		{Word: "Australia/North", Is: "AUS2+9.5"},
+		{Word: "Australia/Perth", Is: "SGP+8"},
+		{Word: "Australia/Queensland", Is: "AUS2+10"},
+		{Word: "Australia/South", Is: "AUS+9.5"},
+		{Word: "Australia/Sydney", Is: "AUS+10"},
+		{Word: "Australia/Tasmania", Is: "AUS3+10"},
+		{Word: "Australia/Victoria", Is: "AUS+10"},
+		{Word: "Australia/West", Is: "SGP+8"},
+		{Word: "Australia/Yancowinna", Is: "AUS+9.5"},
+		{Word: "Brazil/Acre", Is: "COL-5"},
+		{Word: "Brazil/DeNoronha", Is: "BRA-2"},
+		{Word: "Brazil/East", Is: "BRA2-3"},
+		{Word: "Brazil/West", Is: "TTB-4"},
+		{Word: "CET", Is: "BEL+1"},
+		{Word: "CST6CDT", Is: "USA-6"},
+		{Word: "Canada/Atlantic", Is: "CAN-4"},
+		{Word: "Canada/Central", Is: "CAN-6"},
+		{Word: "Canada/Eastern", Is: "CAN-5"},
+		{Word: "Canada/Mountain", Is: "CAN-7"},
+		{Word: "Canada/Newfoundland", Is: "CAN-3.5"},
+		{Word: "Canada/Pacific", Is: "CAN-8"},
+		{Word: "Canada/Saskatchewan", Is: "CAN2-6"},
+		{Word: "Canada/Yukon", Is: "USA2-7"},
+		{Word: "EET", Is: "GRC+2"},
+		{Word: "EST", Is: "COL-5"},
+		{Word: "EST5EDT", Is: "USA-5"},
+		{Word: "Eire", Is: "IRL-0"},
+		{Word: "Etc/GMT+10", Is: "USA-10"},
+		{Word: "Etc/GMT+2", Is: "BRA-2"},
+		{Word: "Etc/GMT+3", Is: "BRA2-3"},
+		{Word: "Etc/GMT+4", Is: "TTB-4"},
+		{Word: "Etc/GMT+5", Is: "COL-5"},
+		{Word: "Etc/GMT+6", Is: "CAN2-6"},
+		{Word: "Etc/GMT+7", Is: "USA2-7"},
+		{Word: "Etc/GMT-1", Is: "WAT+1"},
+		{Word: "Etc/GMT-10", Is: "AUS2+10"},
+		{Word: "Etc/GMT-11", Is: "NCL+11"},
+		{Word: "Etc/GMT-2", Is: "CAT+2"},
+		{Word: "Etc/GMT-3", Is: "EAT+3"},
+		{Word: "Etc/GMT-4", Is: "UAE+4"},
+		{Word: "Etc/GMT-7", Is: "THA+7"},
+		{Word: "Etc/GMT-8", Is: "SGP+8"},
+		{Word: "Etc/GMT-9", Is: "JPN+9"},
+		{Word: "Europe/Amsterdam", Is: "NLD+1"},
+		{Word: "Europe/Andorra", Is: "ESP+1"},
+		{Word: "Europe/Astrakhan", Is: "UAE+4"},
+		{Word: "Europe/Athens", Is: "GRC+2"},
+		{Word: "Europe/Belfast", Is: "GBR-0"},
+		{Word: "Europe/Belgrade", Is: "YUG+1"},
+		{Word: "Europe/Berlin", Is: "GER+1"},
+		{Word: "Europe/Bratislava", Is: "SVK+1"},
+		{Word: "Europe/Brussels", Is: "BEL+1"},
+		{Word: "Europe/Bucharest", Is: "ROU+2"},
+		{Word: "Europe/Budapest", Is: "HUN+1"},
+		{Word: "Europe/Busingen", Is: "GER+1"},
+		{Word: "Europe/Chisinau", Is: "MDA+2"},
+		{Word: "Europe/Copenhagen", Is: "DNK+1"},
+		{Word: "Europe/Dublin", Is: "IRL-0"},
+		{Word: "Europe/Gibraltar", Is: "GIB+1"},
+		{Word: "Europe/Guernsey", Is: "GBR-0"},
+		{Word: "Europe/Helsinki", Is: "FIN+2"},
+		{Word: "Europe/Isle_of_Man", Is: "GBR-0"},
+		{Word: "Europe/Istanbul", Is: "EAT+3"},
+		{Word: "Europe/Jersey", Is: "GBR-0"},
+		{Word: "Europe/Kaliningrad", Is: "CAT+2"},
+		{Word: "Europe/Kiev", Is: "UKR+2"},
+		{Word: "Europe/Kirov", Is: "EAT+3"},
+		{Word: "Europe/Kyiv", Is: "UKR+2"},
+		{Word: "Europe/Lisbon", Is: "PRT-0"},
+		{Word: "Europe/Ljubljana", Is: "AUT+1"},
+		{Word: "Europe/London", Is: "GBR-0"},
+		{Word: "Europe/Luxembourg", Is: "LUX+1"},
+		{Word: "Europe/Madrid", Is: "ESP+1"},
+		{Word: "Europe/Malta", Is: "ITA+1"},
+		{Word: "Europe/Mariehamn", Is: "FIN+2"},
+		{Word: "Europe/Minsk", Is: "EAT+3"},
+		{Word: "Europe/Monaco", Is: "FRA+1"},
+		{Word: "Europe/Moscow", Is: "EAT+3"},
+		{Word: "Europe/Nicosia", Is: "CYP+2"},
+		{Word: "Europe/Oslo", Is: "NOR+1"},
+		{Word: "Europe/Paris", Is: "FRA+1"},
+		{Word: "Europe/Podgorica", Is: "YUG+1"},
+		{Word: "Europe/Prague", Is: "CZE+1"},
+		{Word: "Europe/Riga", Is: "LVA+2"},
+		{Word: "Europe/Rome", Is: "ITA+1"},
+		{Word: "Europe/Samara", Is: "UAE+4"},
+		{Word: "Europe/San_Marino", Is: "ITA+1"},
+		{Word: "Europe/Sarajevo", Is: "HRV+1"},
+		{Word: "Europe/Saratov", Is: "UAE+4"},
+		{Word: "Europe/Simferopol", Is: "EAT+3"},
+		{Word: "Europe/Skopje", Is: "MAK+1"},
+		{Word: "Europe/Sofia", Is: "BGR+2"},
+		{Word: "Europe/Stockholm", Is: "SWE+1"},
+		{Word: "Europe/Tallinn", Is: "EST+2"},
+		{Word: "Europe/Tirane", Is: "ALB+1"},
+		{Word: "Europe/Tiraspol", Is: "MDA+2"},
+		{Word: "Europe/Ulyanovsk", Is: "UAE+4"},
+		{Word: "Europe/Uzhgorod", Is: "UKR+2"},
+		{Word: "Europe/Vaduz", Is: "CHE+1"},
+		{Word: "Europe/Vatican", Is: "ITA+1"},
+		{Word: "Europe/Vienna", Is: "AUT+1"},
+		{Word: "Europe/Vilnius", Is: "LVA+2"},
+		{Word: "Europe/Volgograd", Is: "EAT+3"},
+		{Word: "Europe/Warsaw", Is: "POL+1"},
+		{Word: "Europe/Zagreb", Is: "HRV+1"},
+		{Word: "Europe/Zaporozhye", Is: "UKR+2"},
+		{Word: "Europe/Zurich", Is: "CHE+1"},
+		{Word: "GB", Is: "GBR-0"},
+		{Word: "GB-Eire", Is: "GBR-0"},
+		{Word: "HST", Is: "USA-10"},
+		{Word: "Hongkong", Is: "SGP+8"},
+		{Word: "Indian/Antananarivo", Is: "EAT+3"},
+		{Word: "Indian/Christmas", Is: "THA+7"},
+		{Word: "Indian/Comoro", Is: "EAT+3"},
+		{Word: "Indian/Mahe", Is: "UAE+4"},
+		{Word: "Indian/Mauritius", Is: "UAE+4"},
+		{Word: "Indian/Mayotte", Is: "EAT+3"},
+		{Word: "Indian/Reunion", Is: "UAE+4"},
+		{Word: "Jamaica", Is: "COL-5"},
+		{Word: "Japan", Is: "JPN+9"},
+		{Word: "Libya", Is: "CAT+2"},
+		{Word: "MET", Is: "BEL+1"},
+		{Word: "MST", Is: "USA2-7"},
+		{Word: "MST7MDT", Is: "USA-7"},
+		{Word: "Mexico/BajaNorte", Is: "USA-8"},
+		{Word: "Mexico/BajaSur", Is: "USA2-7"},
+		{Word: "Mexico/General", Is: "CAN2-6"},
+		{Word: "NZ", Is: "NZL+12"},
+		{Word: "NZ-CHAT", Is: "NZL+12.75"},
+		{Word: "Navajo", Is: "USA-7"},
+		{Word: "PRC", Is: "SGP+8"},
+		{Word: "PST8PDT", Is: "USA-8"},
+		{Word: "Pacific/Auckland", Is: "NZL+12"},
+		{Word: "Pacific/Bougainville", Is: "NCL+11"},
+		{Word: "Pacific/Chatham", Is: "NZL+12.75"},
+		{Word: "Pacific/Chuuk", Is: "AUS2+10"},
+		{Word: "Pacific/Efate", Is: "NCL+11"},
+		{Word: "Pacific/Galapagos", Is: "CAN2-6"},
+		{Word: "Pacific/Guadalcanal", Is: "NCL+11"},
+		{Word: "Pacific/Guam", Is: "AUS2+10"},
+		{Word: "Pacific/Honolulu", Is: "USA-10"},
+		{Word: "Pacific/Johnston", Is: "USA-10"},
+		{Word: "Pacific/Kosrae", Is: "NCL+11"},
+		{Word: "Pacific/Noumea", Is: "NCL+11"},
+		{Word: "Pacific/Palau", Is: "JPN+9"},
+		{Word: "Pacific/Pohnpei", Is: "NCL+11"},
+		{Word: "Pacific/Ponape", Is: "NCL+11"},
+		{Word: "Pacific/Port_Moresby", Is: "AUS2+10"},
+		{Word: "Pacific/Rarotonga", Is: "USA-10"},
+		{Word: "Pacific/Saipan", Is: "AUS2+10"},
+		{Word: "Pacific/Tahiti", Is: "USA-10"},
+		{Word: "Pacific/Truk", Is: "AUS2+10"},
+		{Word: "Pacific/Yap", Is: "AUS2+10"},
+		{Word: "Poland", Is: "POL+1"},
+		{Word: "Portugal", Is: "PRT-0"},
+		{Word: "ROC", Is: "SGP+8"},
+		{Word: "ROK", Is: "JPN+9"},
+		{Word: "Singapore", Is: "SGP+8"},
+		{Word: "Turkey", Is: "EAT+3"},
+		{Word: "US/Alaska", Is: "USA-9"},
+		{Word: "US/Arizona", Is: "USA2-7"},
+		{Word: "US/Central", Is: "USA-6"},
+		{Word: "US/East-Indiana", Is: "USA-5"},
+		{Word: "US/Eastern", Is: "USA-5"},
+		{Word: "US/Hawaii", Is: "USA-10"},
+		{Word: "US/Indiana-Starke", Is: "USA-6"},
+		{Word: "US/Michigan", Is: "USA-5"},
+		{Word: "US/Mountain", Is: "USA-7"},
+		{Word: "US/Pacific", Is: "USA-8"},
+		{Word: "W-SU", Is: "EAT+3"},
+		{Word: "WET", Is: "PRT-0"},
+	}},
+}
+
+var snomPhoneHtm = template.Program{
+	Source: "phone.htm.tmpl",
+	Cells:  48,
+	Escape: xml.Append,
+	Root:   profile.Phone,
+	Tables: snomTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+		"<settings>\n" +
+		"<phone-settings>\n" +
+		"<auto_reboot_on_setting_change perm=\"R\">on</auto_reboot_on_setting_change>\n" +
+		"<setting_server perm=\"RW\"></setting_server>\n" +
+		"<http_client_user perm=\"R\"></http_client_user>\n" +
+		"<http_client_pass perm=\"R\"></http_client_pass>\n" +
+		"<prov_polling_enabled perm=\"R\">off</prov_polling_enabled>\n" +
+		"<settings_refresh_timer perm=\"R\"></settings_refresh_timer>\n" +
+		"<pnp_config perm=\"R\">off</pnp_config>\n" +
+		"<update_policy perm=\"R\">auto_update</update_policy>\n" +
+		"<firmware perm=\"R\"></firmware>\n" +
+		"<update_policy perm=\"R\">settings_only</update_policy>\n" +
+		"<admin_mode perm=\"RW\">off</admin_mode>\n" +
+		"<admin_mode_password perm=\"R\"></admin_mode_password>\n" +
+		"<admin_mode_password_confirm perm=\"R\"></admin_mode_password_confirm>\n" +
+		"<http_user perm=\"R\">admin</http_user>\n" +
+		"<http_pass perm=\"R\"></http_pass>phone-manager\n" +
+		"<webserver_admin_name perm=\"R\">admin</webserver_admin_name>\n" +
+		"<webserver_admin_password perm=\"R\"></webserver_admin_password>\n" +
+		"<language perm=\"R\"></language>\n" +
+		"<web_language perm=\"R\"></web_language>\n" +
+		"<ntp_server perm=\"R\"></ntp_server>\n" +
+		"<timezone perm=\"R\"></timezone>\n" +
+		"<dkey_directory perm=\"R\">url </dkey_directory>\n" +
+		"<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>\n" +
+		"<user_active idx=\"\" perm=\"R\">on</user_active>\n" +
+		"<user_realname idx=\"\" perm=\"R\"></user_realname>\n" +
+		"<user_idle_text idx=\"</user_idle_text>\n" +
+		"<user_name idx=\"</user_name>\n" +
+		"<user_pname idx=\"</user_pname>\n" +
+		"<user_pass idx=\"</user_pass>\n" +
+		"<user_host idx=\"dns-naptr:tls</user_host>\n" +
+		"<user_outbound idx=\";transport=</user_outbound>\n" +
+		"<user_expiry idx=\"</user_expiry>\n" +
+		"<user_subscription_expiry idx=\"</user_subscription_expiry>\n" +
+		"<user_srtp idx=\"offon</user_srtp>\n" +
+		"<user_savp idx=\"</user_savp>\n" +
+		"<user_mailbox idx=\"</user_mailbox>\n" +
+		"<codec_priority_list idx=\",telephone-event</codec_priority_list>\" perm=\"R\">off</user_active>\n" +
+		"<user_pass idx=\"\" perm=\"R\"></user_pass>\n" +
+		"< perm=\"R\"></>\n" +
+		"</phone-settings>\n" +
+		"<functionKeys>\n" +
+		"<fkey idx=\"\" context=\"noneforwarddndholdconferencedtmfdirectoryactive\" label=\"group-pickupa key for group pickup needs the code of the PBX: make it a speed-dialurl redirect voicemailspeed blfspeed-dialintercomparkretrieve-parktransfer |</fkey>\" context=\"active\" label=\"\" perm=\"R\">none</fkey>\n" +
+		"</functionKeys>\n" +
+		"</settings>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 66, Line: 4},                             // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<settings>\n<phone-settings>"
+		{Code: template.Text, B: 66, C: 75, Line: 7},                      // 1 "\n<auto_reboot_on_setting_change perm=\"R\">on</auto_reboot_on_setting_change>"
+		{Code: template.TextField, B: 141, C: 27, D: 18, Line: 10},        // 2 "\n<setting_server perm=\"RW\">"
+		{Code: template.Text, B: 168, C: 17, Line: 10},                    // 3 "</setting_server>"
+		{Code: template.Field, A: 1, C: 19, Line: 11},                     // 4
+		{Code: template.JumpFalse, A: 1, B: 10, Line: 11},                 // 5
+		{Code: template.TextField, B: 185, C: 28, D: 15, Line: 12},        // 6 "\n<http_client_user perm=\"R\">"
+		{Code: template.Text, B: 213, C: 47, Line: 12},                    // 7 "</http_client_user>\n<http_client_pass perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 13},                            // 8
+		{Code: template.Text, B: 260, C: 19, Line: 13},                    // 9 "</http_client_pass>"
+		{Code: template.Text, B: 279, C: 92, Line: 16},                    // 10 "\n<prov_polling_enabled perm=\"R\">off</prov_polling_enabled>\n<settings_refresh_timer perm=\"R\">"
+		{Code: template.PrintFieldInt, B: 20, Line: 18},                   // 11
+		{Code: template.Text, B: 371, C: 25, Line: 18},                    // 12 "</settings_refresh_timer>"
+		{Code: template.Text, B: 396, C: 38, Line: 19},                    // 13 "\n<pnp_config perm=\"R\">off</pnp_config>"
+		{Code: template.JumpField, B: 18, C: 12, Line: 21},                // 14
+		{Code: template.TextField, B: 434, C: 72, D: 12, Line: 23},        // 15 "\n<update_policy perm=\"R\">auto_update</update_policy>\n<firmware perm=\"R\">"
+		{Code: template.Text, B: 506, C: 11, Line: 23},                    // 16 "</firmware>"
+		{Code: template.Jump, B: 19, Line: 21},                            // 17
+		{Code: template.Text, B: 517, C: 54, Line: 24},                    // 18 "\n<update_policy perm=\"R\">settings_only</update_policy>"
+		{Code: template.Field, A: 1, C: 8, Line: 27},                      // 19
+		{Code: template.JumpFalse, A: 1, B: 35, Line: 27},                 // 20
+		{Code: template.Text, B: 571, C: 70, Line: 28},                    // 21 "\n<admin_mode perm=\"RW\">off</admin_mode>\n<admin_mode_password perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 30},                            // 22
+		{Code: template.Text, B: 641, C: 61, Line: 30},                    // 23 "</admin_mode_password>\n<admin_mode_password_confirm perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 31},                            // 24
+		{Code: template.Text, B: 702, C: 89, Line: 31},                    // 25 "</admin_mode_password_confirm>\n<http_user perm=\"R\">admin</http_user>\n<http_pass perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 33},                            // 26
+		{Code: template.Text, B: 791, C: 12, Line: 33},                    // 27 "</http_pass>"
+		{Code: template.Field, A: 2, C: 29, Line: 34},                     // 28
+		{Code: template.LoadText, A: 3, B: 803, C: 13, Line: 34},          // 29 "phone-manager"
+		{Code: template.Has, A: 4, B: 2, C: 3, Line: 34},                  // 30
+		{Code: template.JumpFalse, A: 4, B: 35, Line: 34},                 // 31
+		{Code: template.Text, B: 816, C: 96, Line: 34},                    // 32 "\n<webserver_admin_name perm=\"R\">admin</webserver_admin_name>\n<webserver_admin_password perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 36},                            // 33
+		{Code: template.Text, B: 912, C: 27, Line: 36},                    // 34 "</webserver_admin_password>"
+		{Code: template.Field, A: 1, C: 6, Line: 39},                      // 35
+		{Code: template.JumpFalse, A: 1, B: 44, Line: 39},                 // 36
+		{Code: template.Text, B: 939, C: 20, Line: 39},                    // 37 "\n<language perm=\"R\">"
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 40},               // 38
+		{Code: template.Print, A: 2, Line: 40},                            // 39
+		{Code: template.Text, B: 959, C: 35, Line: 40},                    // 40 "</language>\n<web_language perm=\"R\">"
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 41},               // 41
+		{Code: template.Print, A: 2, Line: 41},                            // 42
+		{Code: template.Text, B: 994, C: 15, Line: 41},                    // 43 "</web_language>"
+		{Code: template.Field, A: 1, C: 7, Line: 44},                      // 44
+		{Code: template.Copy, A: 2, B: 1, Line: 44},                       // 45
+		{Code: template.Range, A: 2, B: 52, Line: 44},                     // 46
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 44},                 // 47
+		{Code: template.TextField, A: 4, B: 1009, C: 22, Line: 45},        // 48 "\n<ntp_server perm=\"R\">"
+		{Code: template.Text, B: 1031, C: 13, Line: 45},                   // 49 "</ntp_server>"
+		{Code: template.Jump, B: 52, Line: 46},                            // 50
+		{Code: template.Next, A: 2, B: 47, Line: 44},                      // 51
+		{Code: template.Field, A: 1, C: 23, Line: 48},                     // 52
+		{Code: template.JumpFalse, A: 1, B: 59, Line: 48},                 // 53
+		{Code: template.Text, B: 1044, C: 20, Line: 48},                   // 54 "\n<timezone perm=\"R\">"
+		{Code: template.Field, A: 2, B: 1, Line: 49},                      // 55
+		{Code: template.Lookup, A: 3, B: 2, C: 6, Line: 49},               // 56
+		{Code: template.Print, A: 3, Line: 49},                            // 57
+		{Code: template.Text, B: 1064, C: 11, Line: 49},                   // 58 "</timezone>"
+		{Code: template.Field, A: 1, C: 11, Line: 51},                     // 59
+		{Code: template.JumpField, A: 1, B: 66, C: 1, Line: 51},           // 60
+		{Code: template.Text, B: 1075, C: 30, Line: 51},                   // 61 "\n<dkey_directory perm=\"R\">url "
+		{Code: template.Field, A: 2, C: 11, Line: 52},                     // 62
+		{Code: template.PrintField, A: 2, B: 1, Line: 52},                 // 63
+		{Code: template.Text, B: 1105, C: 17, Line: 52},                   // 64 "</dkey_directory>"
+		{Code: template.Jump, B: 67, Line: 51},                            // 65
+		{Code: template.Text, B: 1122, C: 62, Line: 53},                   // 66 "\n<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>"
+		{Code: template.Copy, A: 1, Line: 56},                             // 67
+		{Code: template.Field, A: 2, C: 24, Line: 57},                     // 68
+		{Code: template.Copy, A: 3, B: 2, Line: 57},                       // 69
+		{Code: template.Range, A: 3, B: 202, Line: 57},                    // 70
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 57},                 // 71
+		{Code: template.Field, A: 6, B: 5, C: 10, Line: 58},               // 72
+		{Code: template.Copy, A: 7, B: 6, Line: 58},                       // 73
+		{Code: template.TextInt, A: 7, B: 1184, C: 19, Line: 59},          // 74 "\n<user_active idx=\""
+		{Code: template.TextInt, A: 7, B: 1203, C: 48, Line: 60},          // 75 "\" perm=\"R\">on</user_active>\n<user_realname idx=\""
+		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 15, Line: 60}, // 76 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1262, C: 38, Line: 61},          // 77 "</user_realname>\n<user_idle_text idx=\""
+		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 14, Line: 61}, // 78 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1300, C: 34, Line: 62},          // 79 "</user_idle_text>\n<user_name idx=\""
+		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 11, Line: 62}, // 80 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1334, C: 30, Line: 63},          // 81 "</user_name>\n<user_pname idx=\""
+		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 12, Line: 63}, // 82 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1364, C: 30, Line: 64},          // 83 "</user_pname>\n<user_pass idx=\""
+		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 13, Line: 64}, // 84 "\" perm=\"R\">"
+		{Code: template.Text, B: 1394, C: 12, Line: 64},                   // 85 "</user_pass>"
+		{Code: template.TextInt, A: 7, B: 1406, C: 17, Line: 67},          // 86 "\n<user_host idx=\""
+		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 1, Line: 67},  // 87 "\" perm=\"R\">"
+		{Code: template.JumpField, A: 5, B: 130, C: 2, Line: 123},         // 88
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 124},               // 89
+		{Code: template.LoadText, A: 10, B: 1423, C: 9, Line: 124},        // 90 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 124},              // 91
+		{Code: template.JumpFalse, A: 9, B: 96, Line: 124},                // 92
+		{Code: template.Text, B: 1432, C: 1, Line: 124},                   // 93 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 124},             // 94
+		{Code: template.Jump, B: 130, Line: 124},                          // 95
+		{Code: template.Field, A: 12, B: 5, C: 4, Line: 125},              // 96
+		{Code: template.Copy, A: 11, B: 12, Line: 125},                    // 97
+		{Code: template.JumpFalse, A: 11, B: 109, Line: 125},              // 98
+		{Code: template.Field, A: 13, B: 5, C: 3, Line: 125},              // 99
+		{Code: template.LoadText, A: 15, B: 1433, C: 3, Line: 125},        // 100 "tls"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 125},            // 101
+		{Code: template.Copy, A: 11, B: 14, Line: 125},                    // 102
+		{Code: template.JumpFalse, A: 11, B: 109, Line: 125},              // 103
+		{Code: template.Field, A: 16, B: 5, C: 2, Line: 125},              // 104
+		{Code: template.LoadInt, A: 18, B: 5061, Line: 125},               // 105
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 125},         // 106
+		{Code: template.Not, A: 17, B: 17, Line: 125},                     // 107
+		{Code: template.Copy, A: 11, B: 17, Line: 125},                    // 108
+		{Code: template.JumpFalse, A: 11, B: 113, Line: 125},              // 109
+		{Code: template.Text, B: 1432, C: 1, Line: 125},                   // 110 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 125},             // 111
+		{Code: template.Jump, B: 130, Line: 125},                          // 112
+		{Code: template.Field, A: 20, B: 5, C: 4, Line: 126},              // 113
+		{Code: template.Copy, A: 19, B: 20, Line: 126},                    // 114
+		{Code: template.JumpFalse, A: 19, B: 127, Line: 126},              // 115
+		{Code: template.Field, A: 21, B: 5, C: 3, Line: 126},              // 116
+		{Code: template.LoadText, A: 23, B: 1433, C: 3, Line: 126},        // 117 "tls"
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 126},            // 118
+		{Code: template.Not, A: 22, B: 22, Line: 126},                     // 119
+		{Code: template.Copy, A: 19, B: 22, Line: 126},                    // 120
+		{Code: template.JumpFalse, A: 19, B: 127, Line: 126},              // 121
+		{Code: template.Field, A: 24, B: 5, C: 2, Line: 126},              // 122
+		{Code: template.LoadInt, A: 26, B: 5060, Line: 126},               // 123
+		{Code: template.EqualInt, A: 25, B: 24, C: 26, Line: 126},         // 124
+		{Code: template.Not, A: 25, B: 25, Line: 126},                     // 125
+		{Code: template.Copy, A: 19, B: 25, Line: 126},                    // 126
+		{Code: template.JumpFalse, A: 19, B: 130, Line: 126},              // 127
+		{Code: template.Text, B: 1432, C: 1, Line: 126},                   // 128 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 126},             // 129
+		{Code: template.TextInt, A: 7, B: 1436, C: 33, Line: 68},          // 130 "</user_host>\n<user_outbound idx=\""
+		{Code: template.Text, B: 1251, C: 11, Line: 68},                   // 131 "\" perm=\"R\">"
+		{Code: template.JumpField, A: 5, B: 147, C: 4, Line: 133},         // 132
+		{Code: template.PrintField, A: 5, B: 4, Line: 133},                // 133
+		{Code: template.Field, A: 8, B: 5, C: 5, Line: 133},               // 134
+		{Code: template.JumpFalse, A: 8, B: 137, Line: 133},               // 135
+		{Code: template.TextInt, A: 8, B: 1432, C: 1, Line: 133},          // 136 ":"
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 134},               // 137
+		{Code: template.LoadText, A: 10, B: 1423, C: 9, Line: 134},        // 138 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 134},              // 139
+		{Code: template.Not, A: 9, B: 9, Line: 134},                       // 140
+		{Code: template.JumpFalse, A: 9, B: 146, Line: 134},               // 141
+		{Code: template.Text, B: 1469, C: 11, Line: 134},                  // 142 ";transport="
+		{Code: template.Field, A: 11, B: 5, C: 3, Line: 134},              // 143
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 134},            // 144
+		{Code: template.Print, A: 12, Line: 134},                          // 145
+		{Code: template.Jump, B: 160, Line: 133},                          // 146
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 135},               // 147
+		{Code: template.LoadText, A: 10, B: 1423, C: 9, Line: 135},        // 148 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 135},              // 149
+		{Code: template.Not, A: 9, B: 9, Line: 135},                       // 150
+		{Code: template.JumpFalse, A: 9, B: 160, Line: 135},               // 151
+		{Code: template.PrintField, A: 5, B: 1, Line: 135},                // 152
+		{Code: template.Field, A: 11, B: 5, C: 2, Line: 135},              // 153
+		{Code: template.JumpFalse, A: 11, B: 156, Line: 135},              // 154
+		{Code: template.TextInt, A: 11, B: 1432, C: 1, Line: 135},         // 155 ":"
+		{Code: template.Text, B: 1469, C: 11, Line: 135},                  // 156 ";transport="
+		{Code: template.Field, A: 11, B: 5, C: 3, Line: 135},              // 157
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 135},            // 158
+		{Code: template.Print, A: 12, Line: 135},                          // 159
+		{Code: template.TextInt, A: 7, B: 1480, C: 35, Line: 69},          // 160 "</user_outbound>\n<user_expiry idx=\""
+		{Code: template.Text, B: 1251, C: 11, Line: 69},                   // 161 "\" perm=\"R\">"
+		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 69},             // 162
+		{Code: template.TextInt, A: 7, B: 1515, C: 46, Line: 70},          // 163 "</user_expiry>\n<user_subscription_expiry idx=\""
+		{Code: template.Text, B: 1251, C: 11, Line: 70},                   // 164 "\" perm=\"R\">"
+		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 70},             // 165
+		{Code: template.Text, B: 1561, C: 27, Line: 70},                   // 166 "</user_subscription_expiry>"
+		{Code: template.TextInt, A: 7, B: 1588, C: 17, Line: 72},          // 167 "\n<user_srtp idx=\""
+		{Code: template.Text, B: 1251, C: 11, Line: 72},                   // 168 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 7, Line: 72},                // 169
+		{Code: template.LoadText, A: 10, B: 1605, C: 3, Line: 72},         // 170 "off"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 72},               // 171
+		{Code: template.JumpFalse, A: 9, B: 175, Line: 72},                // 172
+		{Code: template.Text, B: 1605, C: 3, Line: 72},                    // 173 "off"
+		{Code: template.Jump, B: 176, Line: 72},                           // 174
+		{Code: template.Text, B: 1608, C: 2, Line: 72},                    // 175 "on"
+		{Code: template.TextInt, A: 7, B: 1610, C: 29, Line: 73},          // 176 "</user_srtp>\n<user_savp idx=\""
+		{Code: template.Text, B: 1251, C: 11, Line: 73},                   // 177 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 7, Line: 73},                // 178
+		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 73},               // 179
+		{Code: template.Print, A: 9, Line: 73},                            // 180
+		{Code: template.TextInt, A: 7, B: 1639, C: 32, Line: 74},          // 181 "</user_savp>\n<user_mailbox idx=\""
+		{Code: template.Text, B: 1251, C: 11, Line: 74},                   // 182 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 8, Line: 74},                // 183
+		{Code: template.JumpFalse, A: 8, B: 186, Line: 74},                // 184
+		{Code: template.Print, A: 8, Line: 74},                            // 185
+		{Code: template.Text, B: 1671, C: 15, Line: 74},                   // 186 "</user_mailbox>"
+		{Code: template.JumpField, A: 1, B: 201, C: 27, Line: 75},         // 187
+		{Code: template.TextInt, A: 7, B: 1686, C: 27, Line: 76},          // 188 "\n<codec_priority_list idx=\""
+		{Code: template.Text, B: 1251, C: 11, Line: 76},                   // 189 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 1, C: 27, Line: 77},               // 190
+		{Code: template.Copy, A: 9, B: 8, Line: 77},                       // 191
+		{Code: template.Range, A: 9, B: 200, Line: 77},                    // 192
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 77},                // 193
+		{Code: template.JumpField, A: 11, B: 199, C: 1, Line: 77},         // 194
+		{Code: template.Field, A: 12, B: 11, Line: 77},                    // 195
+		{Code: template.Lookup, A: 13, B: 12, Line: 77},                   // 196
+		{Code: template.Print, A: 13, Line: 77},                           // 197
+		{Code: template.Text, B: 1713, C: 1, Line: 77},                    // 198 ","
+		{Code: template.Next, A: 9, B: 193, Line: 77},                     // 199
+		{Code: template.Text, B: 1714, C: 37, Line: 77},                   // 200 "telephone-event</codec_priority_list>"
+		{Code: template.Next, A: 3, B: 71, Line: 57},                      // 201
+		{Code: template.Field, A: 2, C: 25, Line: 80},                     // 202
+		{Code: template.Copy, A: 3, B: 2, Line: 80},                       // 203
+		{Code: template.Range, A: 3, B: 212, Line: 80},                    // 204
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 80},                 // 205
+		{Code: template.Text, B: 1184, C: 19, Line: 80},                   // 206 "\n<user_active idx=\""
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 81},              // 207
+		{Code: template.Text, B: 1751, C: 45, Line: 81},                   // 208 "\" perm=\"R\">off</user_active>\n<user_pass idx=\""
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 82},              // 209
+		{Code: template.Text, B: 1796, C: 23, Line: 82},                   // 210 "\" perm=\"R\"></user_pass>"
+		{Code: template.Next, A: 3, B: 205, Line: 80},                     // 211
+		{Code: template.Field, A: 2, C: 28, Line: 84},                     // 212
+		{Code: template.Copy, A: 3, B: 2, Line: 84},                       // 213
+		{Code: template.Range, A: 3, B: 221, Line: 84},                    // 214
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 84},                 // 215
+		{Code: template.TextField, A: 5, B: 1819, C: 2, Line: 85},         // 216 "\n<"
+		{Code: template.TextField, A: 5, B: 1821, C: 10, D: 1, Line: 85},  // 217 " perm=\"R\">"
+		{Code: template.TextField, A: 5, B: 1831, C: 2, Line: 85},         // 218 "</"
+		{Code: template.Text, B: 1833, C: 1, Line: 85},                    // 219 ">"
+		{Code: template.Next, A: 3, B: 215, Line: 84},                     // 220
+		{Code: template.Text, B: 1834, C: 33, Line: 86},                   // 221 "\n</phone-settings>\n<functionKeys>"
+		{Code: template.LoadInt, A: 2, Line: 91},                          // 222
+		{Code: template.Copy, A: 3, B: 2, Line: 91},                       // 223
+		{Code: template.Field, A: 4, C: 4, Line: 92},                      // 224
+		{Code: template.Copy, A: 5, B: 4, Line: 92},                       // 225
+		{Code: template.Range, A: 5, B: 235, Line: 92},                    // 226
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 92},                 // 227
+		{Code: template.Field, A: 8, B: 7, Line: 92},                      // 228
+		{Code: template.Not, A: 9, B: 8, Line: 92},                        // 229
+		{Code: template.JumpFalse, A: 9, B: 234, Line: 92},                // 230
+		{Code: template.LoadInt, A: 10, B: 1, Line: 92},                   // 231
+		{Code: template.Add, A: 11, B: 3, C: 10, Line: 92},                // 232
+		{Code: template.Copy, A: 3, B: 11, Line: 92},                      // 233
+		{Code: template.Next, A: 5, B: 227, Line: 92},                     // 234
+		{Code: template.Field, A: 4, C: 26, Line: 93},                     // 235
+		{Code: template.Copy, A: 5, B: 4, Line: 93},                       // 236
+		{Code: template.Range, A: 5, B: 246, Line: 93},                    // 237
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 93},                 // 238
+		{Code: template.Field, A: 8, B: 7, Line: 93},                      // 239
+		{Code: template.Not, A: 9, B: 8, Line: 93},                        // 240
+		{Code: template.JumpFalse, A: 9, B: 245, Line: 93},                // 241
+		{Code: template.LoadInt, A: 10, B: 1, Line: 93},                   // 242
+		{Code: template.Add, A: 11, B: 3, C: 10, Line: 93},                // 243
+		{Code: template.Copy, A: 3, B: 11, Line: 93},                      // 244
+		{Code: template.Next, A: 5, B: 238, Line: 93},                     // 245
+		{Code: template.Field, A: 4, C: 4, Line: 94},                      // 246
+		{Code: template.Copy, A: 5, B: 4, Line: 94},                       // 247
+		{Code: template.Range, A: 5, B: 406, Line: 94},                    // 248
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 94},                 // 249
+		{Code: template.LoadInt, A: 8, Line: 95},                          // 250
+		{Code: template.Copy, A: 9, B: 8, Line: 95},                       // 251
+		{Code: template.JumpField, A: 7, B: 254, Line: 96},                // 252
+		{Code: template.Copy, A: 9, B: 3, Line: 96},                       // 253
+		{Code: template.Field, A: 10, B: 7, Line: 97},                     // 254
+		{Code: template.LoadInt, A: 11, B: 1, Line: 97},                   // 255
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 97},              // 256
+		{Code: template.JumpFalse, A: 12, B: 261, Line: 97},               // 257
+		{Code: template.LoadInt, A: 13, B: 18, Line: 97},                  // 258
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 97},                // 259
+		{Code: template.Copy, A: 9, B: 14, Line: 97},                      // 260
+		{Code: template.Field, A: 10, B: 7, Line: 98},                     // 261
+		{Code: template.LoadInt, A: 11, B: 2, Line: 98},                   // 262
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 98},              // 263
+		{Code: template.JumpFalse, A: 12, B: 268, Line: 98},               // 264
+		{Code: template.LoadInt, A: 13, B: 18, Line: 98},                  // 265
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 98},                // 266
+		{Code: template.Copy, A: 9, B: 14, Line: 98},                      // 267
+		{Code: template.Text, B: 1867, C: 12, Line: 98},                   // 268 "\n<fkey idx=\""
+		{Code: template.Field, A: 10, B: 7, C: 1, Line: 99},               // 269
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 99},                // 270
+		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 99},          // 271
+		{Code: template.Print, A: 12, Line: 99},                           // 272
+		{Code: template.Text, B: 1879, C: 11, Line: 99},                   // 273 "\" context=\""
+		{Code: template.Field, A: 11, B: 7, C: 2, Line: 100},              // 274
+		{Code: template.LoadText, A: 13, B: 1890, C: 4, Line: 100},        // 275 "none"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 100},            // 276
+		{Code: template.Copy, A: 10, B: 12, Line: 100},                    // 277
+		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 278
+		{Code: template.Field, A: 14, B: 7, C: 2, Line: 100},              // 279
+		{Code: template.LoadText, A: 16, B: 1894, C: 7, Line: 100},        // 280 "forward"
+		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 100},            // 281
+		{Code: template.Copy, A: 10, B: 15, Line: 100},                    // 282
+		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 283
+		{Code: template.Field, A: 17, B: 7, C: 2, Line: 100},              // 284
+		{Code: template.LoadText, A: 19, B: 1901, C: 3, Line: 100},        // 285 "dnd"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 100},            // 286
+		{Code: template.Copy, A: 10, B: 18, Line: 100},                    // 287
+		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 288
+		{Code: template.Field, A: 20, B: 7, C: 2, Line: 100},              // 289
+		{Code: template.LoadText, A: 22, B: 1904, C: 4, Line: 100},        // 290 "hold"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 100},            // 291
+		{Code: template.Copy, A: 10, B: 21, Line: 100},                    // 292
+		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 293
+		{Code: template.Field, A: 23, B: 7, C: 2, Line: 100},              // 294
+		{Code: template.LoadText, A: 25, B: 1908, C: 10, Line: 100},       // 295 "conference"
+		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 100},            // 296
+		{Code: template.Copy, A: 10, B: 24, Line: 100},                    // 297
+		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 298
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 100},              // 299
+		{Code: template.LoadText, A: 28, B: 1918, C: 4, Line: 100},        // 300 "dtmf"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 100},            // 301
+		{Code: template.Copy, A: 10, B: 27, Line: 100},                    // 302
+		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 303
+		{Code: template.Field, A: 29, B: 7, C: 2, Line: 100},              // 304
+		{Code: template.LoadText, A: 31, B: 1922, C: 9, Line: 100},        // 305 "directory"
+		{Code: template.Equal, A: 30, B: 29, C: 31, Line: 100},            // 306
+		{Code: template.Copy, A: 10, B: 30, Line: 100},                    // 307
+		{Code: template.JumpFalse, A: 10, B: 311, Line: 100},              // 308
+		{Code: template.Text, B: 1931, C: 6, Line: 100},                   // 309 "active"
+		{Code: template.Jump, B: 312, Line: 100},                          // 310
+		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 100},             // 311
+		{Code: template.Text, B: 1937, C: 9, Line: 101},                   // 312 "\" label=\""
+		{Code: template.Field, A: 10, B: 7, C: 5, Line: 101},              // 313
+		{Code: template.JumpFalse, A: 10, B: 316, Line: 101},              // 314
+		{Code: template.Print, A: 10, Line: 101},                          // 315
+		{Code: template.Text, B: 1251, C: 11, Line: 101},                  // 316 "\" perm=\"R\">"
+		{Code: template.Field, A: 10, B: 7, C: 2, Line: 102},              // 317
+		{Code: template.LoadText, A: 12, B: 1946, C: 12, Line: 102},       // 318 "group-pickup"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 102},            // 319
+		{Code: template.JumpFalse, A: 11, B: 323, Line: 102},              // 320
+		{Code: template.Fail, B: 1958, C: 70, Line: 102},                  // 321 "a key for group pickup needs the code of the PBX: make it a speed-dial"
+		{Code: template.Print, A: 13, Line: 102},                          // 322
+		{Code: template.Field, A: 11, B: 7, C: 2, Line: 103},              // 323
+		{Code: template.LoadText, A: 13, B: 1922, C: 9, Line: 103},        // 324 "directory"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 103},            // 325
+		{Code: template.Copy, A: 10, B: 12, Line: 103},                    // 326
+		{Code: template.JumpFalse, A: 10, B: 331, Line: 103},              // 327
+		{Code: template.Field, A: 14, B: 1, C: 11, Line: 103},             // 328
+		{Code: template.Field, A: 15, B: 14, C: 1, Line: 103},             // 329
+		{Code: template.Copy, A: 10, B: 15, Line: 103},                    // 330
+		{Code: template.JumpFalse, A: 10, B: 336, Line: 103},              // 331
+		{Code: template.Text, B: 2028, C: 4, Line: 103},                   // 332 "url "
+		{Code: template.Field, A: 16, B: 1, C: 11, Line: 103},             // 333
+		{Code: template.PrintField, A: 16, B: 1, Line: 103},               // 334
+		{Code: template.Jump, B: 404, Line: 103},                          // 335
+		{Code: template.Field, A: 17, B: 7, C: 2, Line: 104},              // 336
+		{Code: template.LoadText, A: 19, B: 1894, C: 7, Line: 104},        // 337 "forward"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 104},            // 338
+		{Code: template.Copy, A: 16, B: 18, Line: 104},                    // 339
+		{Code: template.JumpFalse, A: 16, B: 343, Line: 104},              // 340
+		{Code: template.Field, A: 20, B: 7, C: 4, Line: 104},              // 341
+		{Code: template.Copy, A: 16, B: 20, Line: 104},                    // 342
+		{Code: template.JumpFalse, A: 16, B: 346, Line: 104},              // 343
+		{Code: template.TextField, A: 7, B: 2032, C: 9, D: 4, Line: 104},  // 344 "redirect "
+		{Code: template.Jump, B: 404, Line: 104},                          // 345
+		{Code: template.Field, A: 22, B: 7, C: 2, Line: 105},              // 346
+		{Code: template.LoadText, A: 24, B: 2041, C: 9, Line: 105},        // 347 "voicemail"
+		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 105},            // 348
+		{Code: template.Copy, A: 21, B: 23, Line: 105},                    // 349
+		{Code: template.JumpFalse, A: 21, B: 353, Line: 105},              // 350
+		{Code: template.Field, A: 25, B: 7, C: 4, Line: 105},              // 351
+		{Code: template.Copy, A: 21, B: 25, Line: 105},                    // 352
+		{Code: template.JumpFalse, A: 21, B: 356, Line: 105},              // 353
+		{Code: template.TextField, A: 7, B: 2050, C: 6, D: 4, Line: 105},  // 354 "speed "
+		{Code: template.Jump, B: 404, Line: 105},                          // 355
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 106},              // 356
+		{Code: template.Lookup, A: 27, B: 26, C: 2, Line: 106},            // 357
+		{Code: template.Print, A: 27, Line: 106},                          // 358
+		{Code: template.Field, A: 27, B: 7, C: 2, Line: 107},              // 359
+		{Code: template.LoadText, A: 29, B: 2056, C: 3, Line: 107},        // 360 "blf"
+		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 107},            // 361
+		{Code: template.Copy, A: 26, B: 28, Line: 107},                    // 362
+		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 363
+		{Code: template.Field, A: 30, B: 7, C: 2, Line: 107},              // 364
+		{Code: template.LoadText, A: 32, B: 2059, C: 10, Line: 107},       // 365 "speed-dial"
+		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 107},            // 366
+		{Code: template.Copy, A: 26, B: 31, Line: 107},                    // 367
+		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 368
+		{Code: template.Field, A: 33, B: 7, C: 2, Line: 107},              // 369
+		{Code: template.LoadText, A: 35, B: 2069, C: 8, Line: 107},        // 370 "intercom"
+		{Code: template.Equal, A: 34, B: 33, C: 35, Line: 107},            // 371
+		{Code: template.Copy, A: 26, B: 34, Line: 107},                    // 372
+		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 373
+		{Code: template.Field, A: 36, B: 7, C: 2, Line: 107},              // 374
+		{Code: template.LoadText, A: 38, B: 2077, C: 4, Line: 107},        // 375 "park"
+		{Code: template.Equal, A: 37, B: 36, C: 38, Line: 107},            // 376
+		{Code: template.Copy, A: 26, B: 37, Line: 107},                    // 377
+		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 378
+		{Code: template.Field, A: 39, B: 7, C: 2, Line: 107},              // 379
+		{Code: template.LoadText, A: 41, B: 2081, C: 13, Line: 107},       // 380 "retrieve-park"
+		{Code: template.Equal, A: 40, B: 39, C: 41, Line: 107},            // 381
+		{Code: template.Copy, A: 26, B: 40, Line: 107},                    // 382
+		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 383
+		{Code: template.Field, A: 42, B: 7, C: 2, Line: 107},              // 384
+		{Code: template.LoadText, A: 44, B: 2094, C: 8, Line: 107},        // 385 "transfer"
+		{Code: template.Equal, A: 43, B: 42, C: 44, Line: 107},            // 386
+		{Code: template.Copy, A: 26, B: 43, Line: 107},                    // 387
+		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 388
+		{Code: template.Field, A: 45, B: 7, C: 2, Line: 107},              // 389
+		{Code: template.LoadText, A: 47, B: 1918, C: 4, Line: 107},        // 390 "dtmf"
+		{Code: template.Equal, A: 46, B: 45, C: 47, Line: 107},            // 391
+		{Code: template.Copy, A: 26, B: 46, Line: 107},                    // 392
+		{Code: template.JumpFalse, A: 26, B: 395, Line: 107},              // 393
+		{Code: template.TextField, A: 7, B: 2102, C: 1, D: 4, Line: 107},  // 394 " "
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 108},              // 395
+		{Code: template.LoadText, A: 28, B: 2056, C: 3, Line: 108},        // 396 "blf"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 108},            // 397
+		{Code: template.JumpFalse, A: 27, B: 404, Line: 108},              // 398
+		{Code: template.JumpField, A: 7, B: 402, C: 6, Line: 108},         // 399
+		{Code: template.TextField, A: 7, B: 2103, C: 1, D: 6, Line: 108},  // 400 "|"
+		{Code: template.Jump, B: 404, Line: 108},                          // 401
+		{Code: template.JumpField, A: 1, B: 404, C: 10, Line: 108},        // 402
+		{Code: template.TextField, A: 1, B: 2103, C: 1, D: 10, Line: 108}, // 403 "|"
+		{Code: template.Text, B: 2104, C: 7, Line: 109},                   // 404 "</fkey>"
+		{Code: template.Next, A: 5, B: 249, Line: 94},                     // 405
+		{Code: template.Field, A: 4, C: 26, Line: 111},                    // 406
+		{Code: template.Copy, A: 5, B: 4, Line: 111},                      // 407
+		{Code: template.Range, A: 5, B: 435, Line: 111},                   // 408
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 111},                // 409
+		{Code: template.LoadInt, A: 8, Line: 112},                         // 410
+		{Code: template.Copy, A: 9, B: 8, Line: 112},                      // 411
+		{Code: template.JumpField, A: 7, B: 414, Line: 113},               // 412
+		{Code: template.Copy, A: 9, B: 3, Line: 113},                      // 413
+		{Code: template.Field, A: 10, B: 7, Line: 114},                    // 414
+		{Code: template.LoadInt, A: 11, B: 1, Line: 114},                  // 415
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 114},             // 416
+		{Code: template.JumpFalse, A: 12, B: 421, Line: 114},              // 417
+		{Code: template.LoadInt, A: 13, B: 18, Line: 114},                 // 418
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 114},               // 419
+		{Code: template.Copy, A: 9, B: 14, Line: 114},                     // 420
+		{Code: template.Field, A: 10, B: 7, Line: 115},                    // 421
+		{Code: template.LoadInt, A: 11, B: 2, Line: 115},                  // 422
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 115},             // 423
+		{Code: template.JumpFalse, A: 12, B: 428, Line: 115},              // 424
+		{Code: template.LoadInt, A: 13, B: 18, Line: 115},                 // 425
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 115},               // 426
+		{Code: template.Copy, A: 9, B: 14, Line: 115},                     // 427
+		{Code: template.Text, B: 1867, C: 12, Line: 115},                  // 428 "\n<fkey idx=\""
+		{Code: template.Field, A: 10, B: 7, C: 1, Line: 116},              // 429
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 116},               // 430
+		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 116},         // 431
+		{Code: template.Print, A: 12, Line: 116},                          // 432
+		{Code: template.Text, B: 2111, C: 48, Line: 116},                  // 433 "\" context=\"active\" label=\"\" perm=\"R\">none</fkey>"
+		{Code: template.Next, A: 5, B: 409, Line: 111},                    // 434
+		{Code: template.Text, B: 2159, C: 29, Line: 117},                  // 435 "\n</functionKeys>\n</settings>\n"
 	},
 }
 

@@ -17,7 +17,7 @@ import (
 func init() {
 	layouts["polycom"] = &layout{
 		read: readPolycom, off: polycomNull, offKey: "Unassigned", unset: true,
-		unescape: strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'").Replace,
+		unescape: unescapeXML,
 		enable:   func(account int) string { return fmt.Sprintf("reg.%d.address", account) },
 		slot: func(d *device, module, index int) string {
 			return fmt.Sprintf("lineKey.%d.category", polycomSlot(d, module, index))

@@ -383,6 +383,9 @@ func (d *dice) keys(s *source.Descriptor) {
 				fit(made, &k, stored)
 			}
 			k.module, k.index = module, index
+			if fits := layouts[s.Vendor].fits; fits != nil && !fits(&made.model, k) && !d.maybe(100) {
+				continue
+			}
 			if module > 0 {
 				stored["module"] = module
 			}

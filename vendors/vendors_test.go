@@ -48,8 +48,11 @@ type layout struct {
 	// unescape undoes the escaper in a whole file, for text/template has none; nil
 	// where nothing is escaped.
 	unescape func(file string) string
-	// fit makes of a key one that the phone can express; nil where it can express all.
-	fit func(d *device, k *key, stored map[string]any)
+	// fits says whether a model has this type, and a pickup code, for a key; nil where
+	// all models have all. Random phones seldom ask for what does not fit, or nearly
+	// all of them would be refused. fit makes of a key one that the phone can express; nil where it can express all.
+	fit  func(d *device, k *key, stored map[string]any)
+	fits func(m *pack.Model, k key) bool
 	// wants are the settings that the documents ask for, "" for those that must not
 	// be in the file.
 	wants func(s *source.Descriptor, d *device) map[string]string
@@ -64,6 +67,9 @@ type layout struct {
 }
 
 type setting struct{ name, value string }
+
+// unescapeXML undoes the five entities.
+var unescapeXML = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'").Replace
 
 // readKeyValue reads "name = value" lines below a first line. It takes the file
 // apart as plainly as a phone might, and refuses all that two phones could take in

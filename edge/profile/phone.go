@@ -80,6 +80,14 @@ var Phone = &record.Schema{Name: "phone", Fields: append(visible(settings),
 	record.Field{Name: "codecs", Kind: record.List, Of: PhoneCodec},
 	record.Field{Name: "extra", Kind: record.List, Of: Setting},
 	record.Field{Name: "features", Kind: record.List, Of: Feature},
+	// Some phones want a URL in two: its scheme, and the rest without a "/" at
+	// the end.
+	record.Field{Name: "url_scheme", Kind: record.String},
+	record.Field{Name: "url_path", Kind: record.String, Secret: true},
+	record.Field{Name: "firmware_scheme", Kind: record.String},
+	record.Field{Name: "firmware_path", Kind: record.String},
+	record.Field{Name: "phonebook_scheme", Kind: record.String},
+	record.Field{Name: "phonebook_path", Kind: record.String},
 )}
 
 // Positions in Phone after the shared ones.
@@ -99,6 +107,12 @@ const (
 	PhoneCodecs
 	PhoneExtra
 	PhoneFeatures
+	PhoneURLScheme
+	PhoneURLPath
+	PhoneFirmwareScheme
+	PhoneFirmwarePath
+	PhonePhonebookScheme
+	PhonePhonebookPath
 )
 
 // visible copies fields and takes the names of the hidden ones away: their
@@ -201,6 +215,11 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 		phone[PickupCode] = record.Value{}
 		phone[PhonebookField] = record.Value{}
 	}
+	phone[PhoneURLScheme], phone[PhoneURLPath] = inTwo(phone[PhoneURL])
+	phone[PhoneFirmwareScheme], phone[PhoneFirmwarePath] = inTwo(phone[FirmwareURL])
+	if book := phone[PhonebookField].List; len(book) > 0 {
+		phone[PhonePhonebookScheme], phone[PhonePhonebookPath] = inTwo(book[0][PhonebookURL])
+	}
 	if err := b.zone(phone); err != nil {
 		return nil, err.within("time_zone")
 	}
@@ -236,6 +255,21 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 		}
 	}
 	return phone, nil
+}
+
+// inTwo takes a URL apart: its scheme, and what comes behind it. Both are unset
+// where the URL is.
+func inTwo(url record.Value) (scheme, path record.Value) {
+	for i := 0; i+2 < len(url.Str); i++ {
+		if url.Str[i:i+3] == "://" {
+			end := len(url.Str)
+			if url.Str[end-1] == '/' {
+				end--
+			}
+			return record.Text(url.Str[:i]), record.Text(url.Str[i+3 : end])
+		}
+	}
+	return
 }
 
 // inherit fills what r leaves open, first from a record that begins with the same
