@@ -214,631 +214,561 @@ var Packs = []pack.Pack{
 }
 
 var grandstreamTables = []template.Table{
-	{Name: "account", Entries: []template.Entry{
-		{Word: "1", Is: "0"},
-		{Word: "2", Is: "1"},
-		{Word: "3", Is: "2"},
-		{Word: "4", Is: "3"},
-		{Word: "5", Is: "4"},
-		{Word: "6", Is: "5"},
-	}},
-	{Name: "active", Entries: []template.Entry{
-		{Word: "1", Is: "P271"},
-		{Word: "2", Is: "P401"},
-		{Word: "3", Is: "P501"},
-		{Word: "4", Is: "P601"},
-		{Word: "5", Is: "P1701"},
-		{Word: "6", Is: "P1801"},
-	}},
-	{Name: "auth", Entries: []template.Entry{
-		{Word: "1", Is: "P36"},
-		{Word: "2", Is: "P405"},
-		{Word: "3", Is: "P505"},
-		{Word: "4", Is: "P605"},
-		{Word: "5", Is: "P1705"},
-		{Word: "6", Is: "P1805"},
-	}},
-	{Name: "book_protocol", Entries: []template.Entry{
-		{Word: "http", Is: "1"},
-		{Word: "https", Is: "3"},
-		{Word: "tftp", Is: "2"},
-	}},
-	{Name: "choice", Entries: []template.Entry{
-		{Word: "11", Is: "P57"},
-		{Word: "12", Is: "P58"},
-		{Word: "13", Is: "P59"},
-		{Word: "14", Is: "P60"},
-		{Word: "15", Is: "P61"},
-		{Word: "16", Is: "P62"},
-		{Word: "17", Is: "P46"},
-		{Word: "18", Is: "P98"},
-		{Word: "21", Is: "P451"},
-		{Word: "22", Is: "P452"},
-		{Word: "23", Is: "P453"},
-		{Word: "24", Is: "P454"},
-		{Word: "25", Is: "P455"},
-		{Word: "26", Is: "P456"},
-		{Word: "27", Is: "P457"},
-		{Word: "28", Is: "P458"},
-		{Word: "31", Is: "P551"},
-		{Word: "32", Is: "P552"},
-		{Word: "33", Is: "P553"},
-		{Word: "34", Is: "P554"},
-		{Word: "35", Is: "P555"},
-		{Word: "36", Is: "P556"},
-		{Word: "37", Is: "P557"},
-		{Word: "38", Is: "P558"},
-		{Word: "41", Is: "P651"},
-		{Word: "42", Is: "P652"},
-		{Word: "43", Is: "P653"},
-		{Word: "44", Is: "P654"},
-		{Word: "45", Is: "P655"},
-		{Word: "46", Is: "P656"},
-		{Word: "47", Is: "P657"},
-		{Word: "48", Is: "P658"},
-		{Word: "51", Is: "P1751"},
-		{Word: "52", Is: "P1752"},
-		{Word: "53", Is: "P1753"},
-		{Word: "54", Is: "P1754"},
-		{Word: "55", Is: "P1755"},
-		{Word: "56", Is: "P1756"},
-		{Word: "57", Is: "P1757"},
-		{Word: "58", Is: "P1758"},
-		{Word: "61", Is: "P1851"},
-		{Word: "62", Is: "P1852"},
-		{Word: "63", Is: "P1853"},
-		{Word: "64", Is: "P1854"},
-		{Word: "65", Is: "P1855"},
-		{Word: "66", Is: "P1856"},
-		{Word: "67", Is: "P1857"},
-		{Word: "68", Is: "P1858"},
-	}},
-	{Name: "codec", Entries: []template.Entry{
-		{Word: "g722", Is: "9"},
-		{Word: "g726-32", Is: "2"},
-		{Word: "g729", Is: "18"},
-		{Word: "ilbc", Is: "98"},
-		{Word: "opus", Is: "123"},
-		{Word: "pcma", Is: "8"},
-		{Word: "pcmu", Is: "0"},
-	}},
-	{Name: "display", Entries: []template.Entry{
-		{Word: "1", Is: "P3"},
-		{Word: "2", Is: "P407"},
-		{Word: "3", Is: "P507"},
-		{Word: "4", Is: "P607"},
-		{Word: "5", Is: "P1707"},
-		{Word: "6", Is: "P1807"},
-	}},
-	{Name: "dns", Entries: []template.Entry{
-		{Word: "1", Is: "P103"},
-		{Word: "2", Is: "P408"},
-		{Word: "3", Is: "P508"},
-		{Word: "4", Is: "P608"},
-		{Word: "5", Is: "P1708"},
-		{Word: "6", Is: "P1808"},
-	}},
-	{Name: "expires", Entries: []template.Entry{
-		{Word: "1", Is: "P32"},
-		{Word: "2", Is: "P412"},
-		{Word: "3", Is: "P512"},
-		{Word: "4", Is: "P612"},
-		{Word: "5", Is: "P1712"},
-		{Word: "6", Is: "P1812"},
-	}},
-	{Name: "key", Entries: []template.Entry{
-		{Word: "blf", Is: "blf"},
-		{Word: "conference", Is: "conference"},
-		{Word: "dnd", Is: "dnd"},
-		{Word: "dtmf", Is: "dialdtmf"},
-		{Word: "forward", Is: "forward"},
-		{Word: "intercom", Is: "intercom"},
-		{Word: "line", Is: "default"},
-		{Word: "none", Is: "-1"},
-		{Word: "park", Is: "callpark"},
-		{Word: "retrieve-park", Is: "monitoredcp"},
-		{Word: "speed-dial", Is: "speeddial"},
-		{Word: "transfer", Is: "transfer"},
-		{Word: "voicemail", Is: "voicemail"},
-	}},
-	{Name: "key_account", Entries: []template.Entry{
-		{Word: "1", Is: "P1364"},
-		{Word: "10", Is: "P23813"},
-		{Word: "101", Is: "P301"},
-		{Word: "102", Is: "P304"},
-		{Word: "103", Is: "P307"},
-		{Word: "104", Is: "P310"},
-		{Word: "105", Is: "P313"},
-		{Word: "106", Is: "P316"},
-		{Word: "107", Is: "P319"},
-		{Word: "108", Is: "P354"},
-		{Word: "109", Is: "P358"},
-		{Word: "11", Is: "P23817"},
-		{Word: "110", Is: "P362"},
-		{Word: "111", Is: "P366"},
-		{Word: "112", Is: "P370"},
-		{Word: "113", Is: "P374"},
-		{Word: "114", Is: "P378"},
-		{Word: "115", Is: "P382"},
-		{Word: "116", Is: "P386"},
-		{Word: "117", Is: "P390"},
-		{Word: "118", Is: "P394"},
-		{Word: "119", Is: "P1441"},
-		{Word: "12", Is: "P23821"},
-		{Word: "120", Is: "P1445"},
-		{Word: "121", Is: "P1449"},
-		{Word: "122", Is: "P1453"},
-		{Word: "123", Is: "P1457"},
-		{Word: "124", Is: "P1461"},
-		{Word: "13", Is: "P23825"},
-		{Word: "14", Is: "P23829"},
-		{Word: "15", Is: "P23833"},
-		{Word: "16", Is: "P23837"},
-		{Word: "17", Is: "P23841"},
-		{Word: "18", Is: "P23845"},
-		{Word: "19", Is: "P23849"},
-		{Word: "2", Is: "P1366"},
-		{Word: "20", Is: "P23853"},
-		{Word: "21", Is: "P23857"},
-		{Word: "22", Is: "P23861"},
-		{Word: "23", Is: "P23865"},
-		{Word: "24", Is: "P23869"},
-		{Word: "25", Is: "P23873"},
-		{Word: "26", Is: "P23877"},
-		{Word: "27", Is: "P23881"},
-		{Word: "28", Is: "P23885"},
-		{Word: "29", Is: "P23889"},
-		{Word: "3", Is: "P1368"},
-		{Word: "30", Is: "P23893"},
-		{Word: "31", Is: "P23897"},
-		{Word: "32", Is: "P23901"},
-		{Word: "33", Is: "P23905"},
-		{Word: "34", Is: "P23909"},
-		{Word: "35", Is: "P23913"},
-		{Word: "36", Is: "P23917"},
-		{Word: "37", Is: "P23921"},
-		{Word: "38", Is: "P23925"},
-		{Word: "39", Is: "P23929"},
-		{Word: "4", Is: "P1370"},
-		{Word: "40", Is: "P23933"},
-		{Word: "41", Is: "P23937"},
-		{Word: "42", Is: "P23941"},
-		{Word: "43", Is: "P23945"},
-		{Word: "44", Is: "P23949"},
-		{Word: "45", Is: "P23953"},
-		{Word: "46", Is: "P23957"},
-		{Word: "47", Is: "P23961"},
-		{Word: "48", Is: "P23965"},
-		{Word: "5", Is: "P1372"},
-		{Word: "6", Is: "P1374"},
-		{Word: "7", Is: "P23801"},
-		{Word: "8", Is: "P23805"},
-		{Word: "9", Is: "P23809"},
-	}},
-	{Name: "key_first", Entries: []template.Entry{
-		{Word: "blf", Is: "11"},
-		{Word: "conference", Is: "22"},
-		{Word: "dnd", Is: "32"},
-		{Word: "dtmf", Is: "15"},
-		{Word: "forward", Is: "31"},
-		{Word: "intercom", Is: "20"},
-		{Word: "line", Is: "0"},
-		{Word: "none", Is: "-1"},
-		{Word: "park", Is: "19"},
-		{Word: "retrieve-park", Is: "26"},
-		{Word: "speed-dial", Is: "10"},
-		{Word: "transfer", Is: "18"},
-		{Word: "voicemail", Is: "16"},
-	}},
-	{Name: "key_label", Entries: []template.Entry{
-		{Word: "1", Is: "P1465"},
-		{Word: "10", Is: "P23814"},
-		{Word: "101", Is: "P302"},
-		{Word: "102", Is: "P305"},
-		{Word: "103", Is: "P308"},
-		{Word: "104", Is: "P311"},
-		{Word: "105", Is: "P314"},
-		{Word: "106", Is: "P317"},
-		{Word: "107", Is: "P320"},
-		{Word: "108", Is: "P355"},
-		{Word: "109", Is: "P359"},
-		{Word: "11", Is: "P23818"},
-		{Word: "110", Is: "P363"},
-		{Word: "111", Is: "P367"},
-		{Word: "112", Is: "P371"},
-		{Word: "113", Is: "P375"},
-		{Word: "114", Is: "P379"},
-		{Word: "115", Is: "P383"},
-		{Word: "116", Is: "P387"},
-		{Word: "117", Is: "P391"},
-		{Word: "118", Is: "P395"},
-		{Word: "119", Is: "P1442"},
-		{Word: "12", Is: "P23822"},
-		{Word: "120", Is: "P1446"},
-		{Word: "121", Is: "P1450"},
-		{Word: "122", Is: "P1454"},
-		{Word: "123", Is: "P1458"},
-		{Word: "124", Is: "P1462"},
-		{Word: "13", Is: "P23826"},
-		{Word: "14", Is: "P23830"},
-		{Word: "15", Is: "P23834"},
-		{Word: "16", Is: "P23838"},
-		{Word: "17", Is: "P23842"},
-		{Word: "18", Is: "P23846"},
-		{Word: "19", Is: "P23850"},
-		{Word: "2", Is: "P1467"},
-		{Word: "20", Is: "P23854"},
-		{Word: "21", Is: "P23858"},
-		{Word: "22", Is: "P23862"},
-		{Word: "23", Is: "P23866"},
-		{Word: "24", Is: "P23870"},
-		{Word: "25", Is: "P23874"},
-		{Word: "26", Is: "P23878"},
-		{Word: "27", Is: "P23882"},
-		{Word: "28", Is: "P23886"},
-		{Word: "29", Is: "P23890"},
-		{Word: "3", Is: "P1469"},
-		{Word: "30", Is: "P23894"},
-		{Word: "31", Is: "P23898"},
-		{Word: "32", Is: "P23902"},
-		{Word: "33", Is: "P23906"},
-		{Word: "34", Is: "P23910"},
-		{Word: "35", Is: "P23914"},
-		{Word: "36", Is: "P23918"},
-		{Word: "37", Is: "P23922"},
-		{Word: "38", Is: "P23926"},
-		{Word: "39", Is: "P23930"},
-		{Word: "4", Is: "P1471"},
-		{Word: "40", Is: "P23934"},
-		{Word: "41", Is: "P23938"},
-		{Word: "42", Is: "P23942"},
-		{Word: "43", Is: "P23946"},
-		{Word: "44", Is: "P23950"},
-		{Word: "45", Is: "P23954"},
-		{Word: "46", Is: "P23958"},
-		{Word: "47", Is: "P23962"},
-		{Word: "48", Is: "P23966"},
-		{Word: "5", Is: "P1473"},
-		{Word: "6", Is: "P1475"},
-		{Word: "7", Is: "P23802"},
-		{Word: "8", Is: "P23806"},
-		{Word: "9", Is: "P23810"},
-	}},
-	{Name: "key_mode", Entries: []template.Entry{
-		{Word: "1", Is: "P1363"},
-		{Word: "10", Is: "P23812"},
-		{Word: "101", Is: "P323"},
-		{Word: "102", Is: "P324"},
-		{Word: "103", Is: "P325"},
-		{Word: "104", Is: "P326"},
-		{Word: "105", Is: "P327"},
-		{Word: "106", Is: "P328"},
-		{Word: "107", Is: "P329"},
-		{Word: "108", Is: "P353"},
-		{Word: "109", Is: "P357"},
-		{Word: "11", Is: "P23816"},
-		{Word: "110", Is: "P361"},
-		{Word: "111", Is: "P365"},
-		{Word: "112", Is: "P369"},
-		{Word: "113", Is: "P373"},
-		{Word: "114", Is: "P377"},
-		{Word: "115", Is: "P381"},
-		{Word: "116", Is: "P385"},
-		{Word: "117", Is: "P389"},
-		{Word: "118", Is: "P393"},
-		{Word: "119", Is: "P1440"},
-		{Word: "12", Is: "P23820"},
-		{Word: "120", Is: "P1444"},
-		{Word: "121", Is: "P1448"},
-		{Word: "122", Is: "P1452"},
-		{Word: "123", Is: "P1456"},
-		{Word: "124", Is: "P1460"},
-		{Word: "13", Is: "P23824"},
-		{Word: "14", Is: "P23828"},
-		{Word: "15", Is: "P23832"},
-		{Word: "16", Is: "P23836"},
-		{Word: "17", Is: "P23840"},
-		{Word: "18", Is: "P23844"},
-		{Word: "19", Is: "P23848"},
-		{Word: "2", Is: "P1365"},
-		{Word: "20", Is: "P23852"},
-		{Word: "21", Is: "P23856"},
-		{Word: "22", Is: "P23860"},
-		{Word: "23", Is: "P23864"},
-		{Word: "24", Is: "P23868"},
-		{Word: "25", Is: "P23872"},
-		{Word: "26", Is: "P23876"},
-		{Word: "27", Is: "P23880"},
-		{Word: "28", Is: "P23884"},
-		{Word: "29", Is: "P23888"},
-		{Word: "3", Is: "P1367"},
-		{Word: "30", Is: "P23892"},
-		{Word: "31", Is: "P23896"},
-		{Word: "32", Is: "P23900"},
-		{Word: "33", Is: "P23904"},
-		{Word: "34", Is: "P23908"},
-		{Word: "35", Is: "P23912"},
-		{Word: "36", Is: "P23916"},
-		{Word: "37", Is: "P23920"},
-		{Word: "38", Is: "P23924"},
-		{Word: "39", Is: "P23928"},
-		{Word: "4", Is: "P1369"},
-		{Word: "40", Is: "P23932"},
-		{Word: "41", Is: "P23936"},
-		{Word: "42", Is: "P23940"},
-		{Word: "43", Is: "P23944"},
-		{Word: "44", Is: "P23948"},
-		{Word: "45", Is: "P23952"},
-		{Word: "46", Is: "P23956"},
-		{Word: "47", Is: "P23960"},
-		{Word: "48", Is: "P23964"},
-		{Word: "5", Is: "P1371"},
-		{Word: "6", Is: "P1373"},
-		{Word: "7", Is: "P23800"},
-		{Word: "8", Is: "P23804"},
-		{Word: "9", Is: "P23808"},
-	}},
-	{Name: "key_number", Entries: []template.Entry{
-		{Word: "blf", Is: "1"},
-		{Word: "conference", Is: "12"},
-		{Word: "dnd", Is: "22"},
-		{Word: "dtmf", Is: "5"},
-		{Word: "forward", Is: "21"},
-		{Word: "intercom", Is: "10"},
-		{Word: "none", Is: "-1"},
-		{Word: "park", Is: "9"},
-		{Word: "retrieve-park", Is: "16"},
-		{Word: "speed-dial", Is: "0"},
-		{Word: "transfer", Is: "8"},
-		{Word: "voicemail", Is: "6"},
-	}},
-	{Name: "key_value", Entries: []template.Entry{
-		{Word: "1", Is: "P1466"},
-		{Word: "10", Is: "P23815"},
-		{Word: "101", Is: "P303"},
-		{Word: "102", Is: "P306"},
-		{Word: "103", Is: "P309"},
-		{Word: "104", Is: "P312"},
-		{Word: "105", Is: "P315"},
-		{Word: "106", Is: "P318"},
-		{Word: "107", Is: "P321"},
-		{Word: "108", Is: "P356"},
-		{Word: "109", Is: "P360"},
-		{Word: "11", Is: "P23819"},
-		{Word: "110", Is: "P364"},
-		{Word: "111", Is: "P368"},
-		{Word: "112", Is: "P372"},
-		{Word: "113", Is: "P376"},
-		{Word: "114", Is: "P380"},
-		{Word: "115", Is: "P384"},
-		{Word: "116", Is: "P388"},
-		{Word: "117", Is: "P392"},
-		{Word: "118", Is: "P396"},
-		{Word: "119", Is: "P1443"},
-		{Word: "12", Is: "P23823"},
-		{Word: "120", Is: "P1447"},
-		{Word: "121", Is: "P1451"},
-		{Word: "122", Is: "P1455"},
-		{Word: "123", Is: "P1459"},
-		{Word: "124", Is: "P1463"},
-		{Word: "13", Is: "P23827"},
-		{Word: "14", Is: "P23831"},
-		{Word: "15", Is: "P23835"},
-		{Word: "16", Is: "P23839"},
-		{Word: "17", Is: "P23843"},
-		{Word: "18", Is: "P23847"},
-		{Word: "19", Is: "P23851"},
-		{Word: "2", Is: "P1468"},
-		{Word: "20", Is: "P23855"},
-		{Word: "21", Is: "P23859"},
-		{Word: "22", Is: "P23863"},
-		{Word: "23", Is: "P23867"},
-		{Word: "24", Is: "P23871"},
-		{Word: "25", Is: "P23875"},
-		{Word: "26", Is: "P23879"},
-		{Word: "27", Is: "P23883"},
-		{Word: "28", Is: "P23887"},
-		{Word: "29", Is: "P23891"},
-		{Word: "3", Is: "P1470"},
-		{Word: "30", Is: "P23895"},
-		{Word: "31", Is: "P23899"},
-		{Word: "32", Is: "P23903"},
-		{Word: "33", Is: "P23907"},
-		{Word: "34", Is: "P23911"},
-		{Word: "35", Is: "P23915"},
-		{Word: "36", Is: "P23919"},
-		{Word: "37", Is: "P23923"},
-		{Word: "38", Is: "P23927"},
-		{Word: "39", Is: "P23931"},
-		{Word: "4", Is: "P1472"},
-		{Word: "40", Is: "P23935"},
-		{Word: "41", Is: "P23939"},
-		{Word: "42", Is: "P23943"},
-		{Word: "43", Is: "P23947"},
-		{Word: "44", Is: "P23951"},
-		{Word: "45", Is: "P23955"},
-		{Word: "46", Is: "P23959"},
-		{Word: "47", Is: "P23963"},
-		{Word: "48", Is: "P23967"},
-		{Word: "5", Is: "P1474"},
-		{Word: "6", Is: "P1476"},
-		{Word: "7", Is: "P23803"},
-		{Word: "8", Is: "P23807"},
-		{Word: "9", Is: "P23811"},
-	}},
-	{Name: "language", Entries: []template.Entry{
-		{Word: "ar", Is: "ar"},
-		{Word: "cs", Is: "cz"},
-		{Word: "de", Is: "de"},
-		{Word: "de-DE", Is: "de"},
-		{Word: "en", Is: "en"},
-		{Word: "en-GB", Is: "en"},
-		{Word: "en-US", Is: "en"},
-		{Word: "es", Is: "es"},
-		{Word: "es-ES", Is: "es"},
-		{Word: "es-MX", Is: "es"},
-		{Word: "fr", Is: "fr"},
-		{Word: "fr-CA", Is: "fr"},
-		{Word: "fr-FR", Is: "fr"},
-		{Word: "he", Is: "he"},
-		{Word: "hr", Is: "hr"},
-		{Word: "hu", Is: "hu"},
-		{Word: "it", Is: "it"},
-		{Word: "it-IT", Is: "it"},
-		{Word: "ja", Is: "ja"},
-		{Word: "ko", Is: "ko"},
-		{Word: "lv", Is: "lv"},
-		{Word: "nl", Is: "nl"},
-		{Word: "pl", Is: "pl"},
-		{Word: "pt", Is: "pt"},
-		{Word: "pt-BR", Is: "pt"},
-		{Word: "pt-PT", Is: "pt"},
-		{Word: "ru", Is: "ru"},
-		{Word: "sl", Is: "sl"},
-		{Word: "sv", Is: "se"},
-		{Word: "tr", Is: "tr"},
-		{Word: "zh", Is: "zh"},
-		{Word: "zh-CN", Is: "zh"},
-		{Word: "zh-Hans", Is: "zh"},
-		{Word: "zh-Hant", Is: "zh-tw"},
-		{Word: "zh-TW", Is: "zh-tw"},
-	}},
-	{Name: "mwi", Entries: []template.Entry{
-		{Word: "1", Is: "P99"},
-		{Word: "2", Is: "P415"},
-		{Word: "3", Is: "P515"},
-		{Word: "4", Is: "P615"},
-		{Word: "5", Is: "P1715"},
-		{Word: "6", Is: "P1815"},
-	}},
-	{Name: "name", Entries: []template.Entry{
-		{Word: "1", Is: "P270"},
-		{Word: "2", Is: "P417"},
-		{Word: "3", Is: "P517"},
-		{Word: "4", Is: "P617"},
-		{Word: "5", Is: "P1717"},
-		{Word: "6", Is: "P1817"},
-	}},
-	{Name: "password", Entries: []template.Entry{
-		{Word: "1", Is: "P34"},
-		{Word: "2", Is: "P406"},
-		{Word: "3", Is: "P506"},
-		{Word: "4", Is: "P606"},
-		{Word: "5", Is: "P1706"},
-		{Word: "6", Is: "P1806"},
-	}},
-	{Name: "pickup", Entries: []template.Entry{
-		{Word: "1", Is: "P1347"},
-		{Word: "2", Is: "P481"},
-		{Word: "3", Is: "P581"},
-		{Word: "4", Is: "P681"},
-		{Word: "5", Is: "P1781"},
-		{Word: "6", Is: "P1881"},
-	}},
-	{Name: "pickup_mode", Entries: []template.Entry{
-		{Word: "1", Is: "P6752"},
-		{Word: "2", Is: "P6753"},
-		{Word: "3", Is: "P6754"},
-		{Word: "4", Is: "P6755"},
-		{Word: "5", Is: "P6756"},
-		{Word: "6", Is: "P6757"},
-	}},
-	{Name: "proxy", Entries: []template.Entry{
-		{Word: "1", Is: "P48"},
-		{Word: "2", Is: "P403"},
-		{Word: "3", Is: "P503"},
-		{Word: "4", Is: "P603"},
-		{Word: "5", Is: "P1703"},
-		{Word: "6", Is: "P1803"},
-	}},
-	{Name: "proxy2", Entries: []template.Entry{
-		{Word: "1", Is: "P2333"},
-		{Word: "2", Is: "P2433"},
-		{Word: "3", Is: "P2533"},
-		{Word: "4", Is: "P2633"},
-		{Word: "5", Is: "P2733"},
-		{Word: "6", Is: "P2833"},
-	}},
-	{Name: "register", Entries: []template.Entry{
-		{Word: "1", Is: "P31"},
-		{Word: "2", Is: "P410"},
-		{Word: "3", Is: "P510"},
-		{Word: "4", Is: "P610"},
-		{Word: "5", Is: "P1710"},
-		{Word: "6", Is: "P1810"},
-	}},
-	{Name: "server", Entries: []template.Entry{
-		{Word: "1", Is: "P47"},
-		{Word: "2", Is: "P402"},
-		{Word: "3", Is: "P502"},
-		{Word: "4", Is: "P602"},
-		{Word: "5", Is: "P1702"},
-		{Word: "6", Is: "P1802"},
-	}},
-	{Name: "server2", Entries: []template.Entry{
-		{Word: "1", Is: "P2312"},
-		{Word: "2", Is: "P2412"},
-		{Word: "3", Is: "P2512"},
-		{Word: "4", Is: "P2612"},
-		{Word: "5", Is: "P2712"},
-		{Word: "6", Is: "P2812"},
-	}},
-	{Name: "srtp", Entries: []template.Entry{
-		{Word: "1", Is: "P183"},
-		{Word: "2", Is: "P443"},
-		{Word: "3", Is: "P543"},
-		{Word: "4", Is: "P643"},
-		{Word: "5", Is: "P1743"},
-		{Word: "6", Is: "P1843"},
-	}},
-	{Name: "srtp_word", Entries: []template.Entry{
-		{Word: "off", Is: "0"},
-		{Word: "optional", Is: "1"},
-		{Word: "required", Is: "2"},
-	}},
-	{Name: "subscription", Entries: []template.Entry{
-		{Word: "1", Is: "P26051"},
-		{Word: "2", Is: "P26151"},
-		{Word: "3", Is: "P26251"},
-		{Word: "4", Is: "P26351"},
-		{Word: "5", Is: "P26451"},
-		{Word: "6", Is: "P26551"},
-	}},
-	{Name: "transfer_protocol", Entries: []template.Entry{
-		{Word: "http", Is: "1"},
-		{Word: "https", Is: "2"},
-		{Word: "tftp", Is: "0"},
-	}},
-	{Name: "transport", Entries: []template.Entry{
-		{Word: "1", Is: "P130"},
-		{Word: "2", Is: "P448"},
-		{Word: "3", Is: "P548"},
-		{Word: "4", Is: "P648"},
-		{Word: "5", Is: "P1748"},
-		{Word: "6", Is: "P1848"},
-	}},
-	{Name: "transport_word", Entries: []template.Entry{
-		{Word: "dns-naptr", Is: "0"},
-		{Word: "tcp", Is: "1"},
-		{Word: "tls", Is: "2"},
-		{Word: "udp", Is: "0"},
-	}},
-	{Name: "user", Entries: []template.Entry{
-		{Word: "1", Is: "P35"},
-		{Word: "2", Is: "P404"},
-		{Word: "3", Is: "P504"},
-		{Word: "4", Is: "P604"},
-		{Word: "5", Is: "P1704"},
-		{Word: "6", Is: "P1804"},
-	}},
-	{Name: "voicemail", Entries: []template.Entry{
-		{Word: "1", Is: "P33"},
-		{Word: "2", Is: "P426"},
-		{Word: "3", Is: "P526"},
-		{Word: "4", Is: "P626"},
-		{Word: "5", Is: "P1726"},
-		{Word: "6", Is: "P1826"},
-	}},
+	{Name: "account", Words: "1\t0\n" +
+		"2\t1\n" +
+		"3\t2\n" +
+		"4\t3\n" +
+		"5\t4\n" +
+		"6\t5\n"},
+	{Name: "active", Words: "1\tP271\n" +
+		"2\tP401\n" +
+		"3\tP501\n" +
+		"4\tP601\n" +
+		"5\tP1701\n" +
+		"6\tP1801\n"},
+	{Name: "auth", Words: "1\tP36\n" +
+		"2\tP405\n" +
+		"3\tP505\n" +
+		"4\tP605\n" +
+		"5\tP1705\n" +
+		"6\tP1805\n"},
+	{Name: "book_protocol", Words: "http\t1\n" +
+		"https\t3\n" +
+		"tftp\t2\n"},
+	{Name: "choice", Words: "11\tP57\n" +
+		"12\tP58\n" +
+		"13\tP59\n" +
+		"14\tP60\n" +
+		"15\tP61\n" +
+		"16\tP62\n" +
+		"17\tP46\n" +
+		"18\tP98\n" +
+		"21\tP451\n" +
+		"22\tP452\n" +
+		"23\tP453\n" +
+		"24\tP454\n" +
+		"25\tP455\n" +
+		"26\tP456\n" +
+		"27\tP457\n" +
+		"28\tP458\n" +
+		"31\tP551\n" +
+		"32\tP552\n" +
+		"33\tP553\n" +
+		"34\tP554\n" +
+		"35\tP555\n" +
+		"36\tP556\n" +
+		"37\tP557\n" +
+		"38\tP558\n" +
+		"41\tP651\n" +
+		"42\tP652\n" +
+		"43\tP653\n" +
+		"44\tP654\n" +
+		"45\tP655\n" +
+		"46\tP656\n" +
+		"47\tP657\n" +
+		"48\tP658\n" +
+		"51\tP1751\n" +
+		"52\tP1752\n" +
+		"53\tP1753\n" +
+		"54\tP1754\n" +
+		"55\tP1755\n" +
+		"56\tP1756\n" +
+		"57\tP1757\n" +
+		"58\tP1758\n" +
+		"61\tP1851\n" +
+		"62\tP1852\n" +
+		"63\tP1853\n" +
+		"64\tP1854\n" +
+		"65\tP1855\n" +
+		"66\tP1856\n" +
+		"67\tP1857\n" +
+		"68\tP1858\n"},
+	{Name: "codec", Words: "g722\t9\n" +
+		"g726-32\t2\n" +
+		"g729\t18\n" +
+		"ilbc\t98\n" +
+		"opus\t123\n" +
+		"pcma\t8\n" +
+		"pcmu\t0\n"},
+	{Name: "display", Words: "1\tP3\n" +
+		"2\tP407\n" +
+		"3\tP507\n" +
+		"4\tP607\n" +
+		"5\tP1707\n" +
+		"6\tP1807\n"},
+	{Name: "dns", Words: "1\tP103\n" +
+		"2\tP408\n" +
+		"3\tP508\n" +
+		"4\tP608\n" +
+		"5\tP1708\n" +
+		"6\tP1808\n"},
+	{Name: "expires", Words: "1\tP32\n" +
+		"2\tP412\n" +
+		"3\tP512\n" +
+		"4\tP612\n" +
+		"5\tP1712\n" +
+		"6\tP1812\n"},
+	{Name: "key", Words: "blf\tblf\n" +
+		"conference\tconference\n" +
+		"dnd\tdnd\n" +
+		"dtmf\tdialdtmf\n" +
+		"forward\tforward\n" +
+		"intercom\tintercom\n" +
+		"line\tdefault\n" +
+		"none\t-1\n" +
+		"park\tcallpark\n" +
+		"retrieve-park\tmonitoredcp\n" +
+		"speed-dial\tspeeddial\n" +
+		"transfer\ttransfer\n" +
+		"voicemail\tvoicemail\n"},
+	{Name: "key_account", Words: "1\tP1364\n" +
+		"10\tP23813\n" +
+		"101\tP301\n" +
+		"102\tP304\n" +
+		"103\tP307\n" +
+		"104\tP310\n" +
+		"105\tP313\n" +
+		"106\tP316\n" +
+		"107\tP319\n" +
+		"108\tP354\n" +
+		"109\tP358\n" +
+		"11\tP23817\n" +
+		"110\tP362\n" +
+		"111\tP366\n" +
+		"112\tP370\n" +
+		"113\tP374\n" +
+		"114\tP378\n" +
+		"115\tP382\n" +
+		"116\tP386\n" +
+		"117\tP390\n" +
+		"118\tP394\n" +
+		"119\tP1441\n" +
+		"12\tP23821\n" +
+		"120\tP1445\n" +
+		"121\tP1449\n" +
+		"122\tP1453\n" +
+		"123\tP1457\n" +
+		"124\tP1461\n" +
+		"13\tP23825\n" +
+		"14\tP23829\n" +
+		"15\tP23833\n" +
+		"16\tP23837\n" +
+		"17\tP23841\n" +
+		"18\tP23845\n" +
+		"19\tP23849\n" +
+		"2\tP1366\n" +
+		"20\tP23853\n" +
+		"21\tP23857\n" +
+		"22\tP23861\n" +
+		"23\tP23865\n" +
+		"24\tP23869\n" +
+		"25\tP23873\n" +
+		"26\tP23877\n" +
+		"27\tP23881\n" +
+		"28\tP23885\n" +
+		"29\tP23889\n" +
+		"3\tP1368\n" +
+		"30\tP23893\n" +
+		"31\tP23897\n" +
+		"32\tP23901\n" +
+		"33\tP23905\n" +
+		"34\tP23909\n" +
+		"35\tP23913\n" +
+		"36\tP23917\n" +
+		"37\tP23921\n" +
+		"38\tP23925\n" +
+		"39\tP23929\n" +
+		"4\tP1370\n" +
+		"40\tP23933\n" +
+		"41\tP23937\n" +
+		"42\tP23941\n" +
+		"43\tP23945\n" +
+		"44\tP23949\n" +
+		"45\tP23953\n" +
+		"46\tP23957\n" +
+		"47\tP23961\n" +
+		"48\tP23965\n" +
+		"5\tP1372\n" +
+		"6\tP1374\n" +
+		"7\tP23801\n" +
+		"8\tP23805\n" +
+		"9\tP23809\n"},
+	{Name: "key_first", Words: "blf\t11\n" +
+		"conference\t22\n" +
+		"dnd\t32\n" +
+		"dtmf\t15\n" +
+		"forward\t31\n" +
+		"intercom\t20\n" +
+		"line\t0\n" +
+		"none\t-1\n" +
+		"park\t19\n" +
+		"retrieve-park\t26\n" +
+		"speed-dial\t10\n" +
+		"transfer\t18\n" +
+		"voicemail\t16\n"},
+	{Name: "key_label", Words: "1\tP1465\n" +
+		"10\tP23814\n" +
+		"101\tP302\n" +
+		"102\tP305\n" +
+		"103\tP308\n" +
+		"104\tP311\n" +
+		"105\tP314\n" +
+		"106\tP317\n" +
+		"107\tP320\n" +
+		"108\tP355\n" +
+		"109\tP359\n" +
+		"11\tP23818\n" +
+		"110\tP363\n" +
+		"111\tP367\n" +
+		"112\tP371\n" +
+		"113\tP375\n" +
+		"114\tP379\n" +
+		"115\tP383\n" +
+		"116\tP387\n" +
+		"117\tP391\n" +
+		"118\tP395\n" +
+		"119\tP1442\n" +
+		"12\tP23822\n" +
+		"120\tP1446\n" +
+		"121\tP1450\n" +
+		"122\tP1454\n" +
+		"123\tP1458\n" +
+		"124\tP1462\n" +
+		"13\tP23826\n" +
+		"14\tP23830\n" +
+		"15\tP23834\n" +
+		"16\tP23838\n" +
+		"17\tP23842\n" +
+		"18\tP23846\n" +
+		"19\tP23850\n" +
+		"2\tP1467\n" +
+		"20\tP23854\n" +
+		"21\tP23858\n" +
+		"22\tP23862\n" +
+		"23\tP23866\n" +
+		"24\tP23870\n" +
+		"25\tP23874\n" +
+		"26\tP23878\n" +
+		"27\tP23882\n" +
+		"28\tP23886\n" +
+		"29\tP23890\n" +
+		"3\tP1469\n" +
+		"30\tP23894\n" +
+		"31\tP23898\n" +
+		"32\tP23902\n" +
+		"33\tP23906\n" +
+		"34\tP23910\n" +
+		"35\tP23914\n" +
+		"36\tP23918\n" +
+		"37\tP23922\n" +
+		"38\tP23926\n" +
+		"39\tP23930\n" +
+		"4\tP1471\n" +
+		"40\tP23934\n" +
+		"41\tP23938\n" +
+		"42\tP23942\n" +
+		"43\tP23946\n" +
+		"44\tP23950\n" +
+		"45\tP23954\n" +
+		"46\tP23958\n" +
+		"47\tP23962\n" +
+		"48\tP23966\n" +
+		"5\tP1473\n" +
+		"6\tP1475\n" +
+		"7\tP23802\n" +
+		"8\tP23806\n" +
+		"9\tP23810\n"},
+	{Name: "key_mode", Words: "1\tP1363\n" +
+		"10\tP23812\n" +
+		"101\tP323\n" +
+		"102\tP324\n" +
+		"103\tP325\n" +
+		"104\tP326\n" +
+		"105\tP327\n" +
+		"106\tP328\n" +
+		"107\tP329\n" +
+		"108\tP353\n" +
+		"109\tP357\n" +
+		"11\tP23816\n" +
+		"110\tP361\n" +
+		"111\tP365\n" +
+		"112\tP369\n" +
+		"113\tP373\n" +
+		"114\tP377\n" +
+		"115\tP381\n" +
+		"116\tP385\n" +
+		"117\tP389\n" +
+		"118\tP393\n" +
+		"119\tP1440\n" +
+		"12\tP23820\n" +
+		"120\tP1444\n" +
+		"121\tP1448\n" +
+		"122\tP1452\n" +
+		"123\tP1456\n" +
+		"124\tP1460\n" +
+		"13\tP23824\n" +
+		"14\tP23828\n" +
+		"15\tP23832\n" +
+		"16\tP23836\n" +
+		"17\tP23840\n" +
+		"18\tP23844\n" +
+		"19\tP23848\n" +
+		"2\tP1365\n" +
+		"20\tP23852\n" +
+		"21\tP23856\n" +
+		"22\tP23860\n" +
+		"23\tP23864\n" +
+		"24\tP23868\n" +
+		"25\tP23872\n" +
+		"26\tP23876\n" +
+		"27\tP23880\n" +
+		"28\tP23884\n" +
+		"29\tP23888\n" +
+		"3\tP1367\n" +
+		"30\tP23892\n" +
+		"31\tP23896\n" +
+		"32\tP23900\n" +
+		"33\tP23904\n" +
+		"34\tP23908\n" +
+		"35\tP23912\n" +
+		"36\tP23916\n" +
+		"37\tP23920\n" +
+		"38\tP23924\n" +
+		"39\tP23928\n" +
+		"4\tP1369\n" +
+		"40\tP23932\n" +
+		"41\tP23936\n" +
+		"42\tP23940\n" +
+		"43\tP23944\n" +
+		"44\tP23948\n" +
+		"45\tP23952\n" +
+		"46\tP23956\n" +
+		"47\tP23960\n" +
+		"48\tP23964\n" +
+		"5\tP1371\n" +
+		"6\tP1373\n" +
+		"7\tP23800\n" +
+		"8\tP23804\n" +
+		"9\tP23808\n"},
+	{Name: "key_number", Words: "blf\t1\n" +
+		"conference\t12\n" +
+		"dnd\t22\n" +
+		"dtmf\t5\n" +
+		"forward\t21\n" +
+		"intercom\t10\n" +
+		"none\t-1\n" +
+		"park\t9\n" +
+		"retrieve-park\t16\n" +
+		"speed-dial\t0\n" +
+		"transfer\t8\n" +
+		"voicemail\t6\n"},
+	{Name: "key_value", Words: "1\tP1466\n" +
+		"10\tP23815\n" +
+		"101\tP303\n" +
+		"102\tP306\n" +
+		"103\tP309\n" +
+		"104\tP312\n" +
+		"105\tP315\n" +
+		"106\tP318\n" +
+		"107\tP321\n" +
+		"108\tP356\n" +
+		"109\tP360\n" +
+		"11\tP23819\n" +
+		"110\tP364\n" +
+		"111\tP368\n" +
+		"112\tP372\n" +
+		"113\tP376\n" +
+		"114\tP380\n" +
+		"115\tP384\n" +
+		"116\tP388\n" +
+		"117\tP392\n" +
+		"118\tP396\n" +
+		"119\tP1443\n" +
+		"12\tP23823\n" +
+		"120\tP1447\n" +
+		"121\tP1451\n" +
+		"122\tP1455\n" +
+		"123\tP1459\n" +
+		"124\tP1463\n" +
+		"13\tP23827\n" +
+		"14\tP23831\n" +
+		"15\tP23835\n" +
+		"16\tP23839\n" +
+		"17\tP23843\n" +
+		"18\tP23847\n" +
+		"19\tP23851\n" +
+		"2\tP1468\n" +
+		"20\tP23855\n" +
+		"21\tP23859\n" +
+		"22\tP23863\n" +
+		"23\tP23867\n" +
+		"24\tP23871\n" +
+		"25\tP23875\n" +
+		"26\tP23879\n" +
+		"27\tP23883\n" +
+		"28\tP23887\n" +
+		"29\tP23891\n" +
+		"3\tP1470\n" +
+		"30\tP23895\n" +
+		"31\tP23899\n" +
+		"32\tP23903\n" +
+		"33\tP23907\n" +
+		"34\tP23911\n" +
+		"35\tP23915\n" +
+		"36\tP23919\n" +
+		"37\tP23923\n" +
+		"38\tP23927\n" +
+		"39\tP23931\n" +
+		"4\tP1472\n" +
+		"40\tP23935\n" +
+		"41\tP23939\n" +
+		"42\tP23943\n" +
+		"43\tP23947\n" +
+		"44\tP23951\n" +
+		"45\tP23955\n" +
+		"46\tP23959\n" +
+		"47\tP23963\n" +
+		"48\tP23967\n" +
+		"5\tP1474\n" +
+		"6\tP1476\n" +
+		"7\tP23803\n" +
+		"8\tP23807\n" +
+		"9\tP23811\n"},
+	{Name: "language", Words: "ar\tar\n" +
+		"cs\tcz\n" +
+		"de\tde\n" +
+		"de-DE\tde\n" +
+		"en\ten\n" +
+		"en-GB\ten\n" +
+		"en-US\ten\n" +
+		"es\tes\n" +
+		"es-ES\tes\n" +
+		"es-MX\tes\n" +
+		"fr\tfr\n" +
+		"fr-CA\tfr\n" +
+		"fr-FR\tfr\n" +
+		"he\the\n" +
+		"hr\thr\n" +
+		"hu\thu\n" +
+		"it\tit\n" +
+		"it-IT\tit\n" +
+		"ja\tja\n" +
+		"ko\tko\n" +
+		"lv\tlv\n" +
+		"nl\tnl\n" +
+		"pl\tpl\n" +
+		"pt\tpt\n" +
+		"pt-BR\tpt\n" +
+		"pt-PT\tpt\n" +
+		"ru\tru\n" +
+		"sl\tsl\n" +
+		"sv\tse\n" +
+		"tr\ttr\n" +
+		"zh\tzh\n" +
+		"zh-CN\tzh\n" +
+		"zh-Hans\tzh\n" +
+		"zh-Hant\tzh-tw\n" +
+		"zh-TW\tzh-tw\n"},
+	{Name: "mwi", Words: "1\tP99\n" +
+		"2\tP415\n" +
+		"3\tP515\n" +
+		"4\tP615\n" +
+		"5\tP1715\n" +
+		"6\tP1815\n"},
+	{Name: "name", Words: "1\tP270\n" +
+		"2\tP417\n" +
+		"3\tP517\n" +
+		"4\tP617\n" +
+		"5\tP1717\n" +
+		"6\tP1817\n"},
+	{Name: "password", Words: "1\tP34\n" +
+		"2\tP406\n" +
+		"3\tP506\n" +
+		"4\tP606\n" +
+		"5\tP1706\n" +
+		"6\tP1806\n"},
+	{Name: "pickup", Words: "1\tP1347\n" +
+		"2\tP481\n" +
+		"3\tP581\n" +
+		"4\tP681\n" +
+		"5\tP1781\n" +
+		"6\tP1881\n"},
+	{Name: "pickup_mode", Words: "1\tP6752\n" +
+		"2\tP6753\n" +
+		"3\tP6754\n" +
+		"4\tP6755\n" +
+		"5\tP6756\n" +
+		"6\tP6757\n"},
+	{Name: "proxy", Words: "1\tP48\n" +
+		"2\tP403\n" +
+		"3\tP503\n" +
+		"4\tP603\n" +
+		"5\tP1703\n" +
+		"6\tP1803\n"},
+	{Name: "proxy2", Words: "1\tP2333\n" +
+		"2\tP2433\n" +
+		"3\tP2533\n" +
+		"4\tP2633\n" +
+		"5\tP2733\n" +
+		"6\tP2833\n"},
+	{Name: "register", Words: "1\tP31\n" +
+		"2\tP410\n" +
+		"3\tP510\n" +
+		"4\tP610\n" +
+		"5\tP1710\n" +
+		"6\tP1810\n"},
+	{Name: "server", Words: "1\tP47\n" +
+		"2\tP402\n" +
+		"3\tP502\n" +
+		"4\tP602\n" +
+		"5\tP1702\n" +
+		"6\tP1802\n"},
+	{Name: "server2", Words: "1\tP2312\n" +
+		"2\tP2412\n" +
+		"3\tP2512\n" +
+		"4\tP2612\n" +
+		"5\tP2712\n" +
+		"6\tP2812\n"},
+	{Name: "srtp", Words: "1\tP183\n" +
+		"2\tP443\n" +
+		"3\tP543\n" +
+		"4\tP643\n" +
+		"5\tP1743\n" +
+		"6\tP1843\n"},
+	{Name: "srtp_word", Words: "off\t0\n" +
+		"optional\t1\n" +
+		"required\t2\n"},
+	{Name: "subscription", Words: "1\tP26051\n" +
+		"2\tP26151\n" +
+		"3\tP26251\n" +
+		"4\tP26351\n" +
+		"5\tP26451\n" +
+		"6\tP26551\n"},
+	{Name: "transfer_protocol", Words: "http\t1\n" +
+		"https\t2\n" +
+		"tftp\t0\n"},
+	{Name: "transport", Words: "1\tP130\n" +
+		"2\tP448\n" +
+		"3\tP548\n" +
+		"4\tP648\n" +
+		"5\tP1748\n" +
+		"6\tP1848\n"},
+	{Name: "transport_word", Words: "dns-naptr\t0\n" +
+		"tcp\t1\n" +
+		"tls\t2\n" +
+		"udp\t0\n"},
+	{Name: "user", Words: "1\tP35\n" +
+		"2\tP404\n" +
+		"3\tP504\n" +
+		"4\tP604\n" +
+		"5\tP1704\n" +
+		"6\tP1804\n"},
+	{Name: "voicemail", Words: "1\tP33\n" +
+		"2\tP426\n" +
+		"3\tP526\n" +
+		"4\tP626\n" +
+		"5\tP1726\n" +
+		"6\tP1826\n"},
 }
 
 var grandstreamCfgXml = template.Program{
@@ -1640,126 +1570,106 @@ var grandstreamCfgXml = template.Program{
 }
 
 var polycomTables = []template.Table{
-	{Name: "codec", Entries: []template.Entry{
-		{Word: "g722", Is: "G722"},
-		{Word: "g729", Is: "G729_AB"},
-		{Word: "pcma", Is: "G711_A"},
-		{Word: "pcmu", Is: "G711_Mu"},
-	}},
-	{Name: "date", Entries: []template.Entry{
-		{Word: "1", Is: "1"},
-		{Word: "2", Is: "8"},
-		{Word: "3", Is: "15"},
-		{Word: "4", Is: "22"},
-		{Word: "5", Is: "1"},
-	}},
-	{Name: "key", Entries: []template.Entry{
-		{Word: "blf", Is: "BLF"},
-		{Word: "conference", Is: "EFK"},
-		{Word: "directory", Is: "EFK"},
-		{Word: "dnd", Is: "EFK"},
-		{Word: "dtmf", Is: "EFK"},
-		{Word: "hold", Is: "EFK"},
-		{Word: "intercom", Is: "EFK"},
-		{Word: "line", Is: "Line"},
-		{Word: "none", Is: "Unassigned"},
-		{Word: "park", Is: "BLF"},
-		{Word: "retrieve-park", Is: "EFK"},
-		{Word: "speed-dial", Is: "EFK"},
-		{Word: "transfer", Is: "EFK"},
-		{Word: "voicemail", Is: "EFK"},
-	}},
-	{Name: "language", Entries: []template.Entry{
-		{Word: "de", Is: "German_Germany"},
-		{Word: "de-DE", Is: "German_Germany"},
-		{Word: "en", Is: "English_United_States"},
-		{Word: "en-US", Is: "English_United_States"},
-		{Word: "es", Is: "Spanish_Spain"},
-		{Word: "es-ES", Is: "Spanish_Spain"},
-		{Word: "fr", Is: "French_France"},
-		{Word: "fr-CA", Is: "French_France"},
-		{Word: "fr-FR", Is: "French_France"},
-		{Word: "it", Is: "Italian_Italy"},
-		{Word: "it-IT", Is: "Italian_Italy"},
-		{Word: "nl", Is: "Dutch_Netherlands"},
-		{Word: "nl-NL", Is: "Dutch_Netherlands"},
-	}},
-	{Name: "macro", Entries: []template.Entry{
-		{Word: "conference", Is: "$FConference$"},
-		{Word: "directory", Is: "$FDirectories$"},
-		{Word: "dnd", Is: "$FDoNotDisturb$"},
-		{Word: "dtmf", Is: "$Tdtmf$"},
-		{Word: "hold", Is: "$FHold$"},
-		{Word: "intercom", Is: "$Tintercom$"},
-		{Word: "retrieve-park", Is: "$Tinvite$"},
-		{Word: "speed-dial", Is: "$Tinvite$"},
-		{Word: "transfer", Is: "$Trefer$"},
-		{Word: "voicemail", Is: "$FMessages$"},
-	}},
-	{Name: "name", Entries: []template.Entry{
-		{Word: "conference", Is: "Conference"},
-		{Word: "directory", Is: "Directory"},
-		{Word: "dnd", Is: "DND"},
-		{Word: "hold", Is: "Hold"},
-		{Word: "voicemail", Is: "Messages"},
-	}},
-	{Name: "seconds", Entries: []template.Entry{
-		{Word: "0", Is: "0"},
-		{Word: "1", Is: "3600"},
-		{Word: "10", Is: "36000"},
-		{Word: "11", Is: "39600"},
-		{Word: "12", Is: "43200"},
-		{Word: "13", Is: "46800"},
-		{Word: "14", Is: "50400"},
-		{Word: "2", Is: "7200"},
-		{Word: "3", Is: "10800"},
-		{Word: "4", Is: "14400"},
-		{Word: "5", Is: "18000"},
-		{Word: "6", Is: "21600"},
-		{Word: "7", Is: "25200"},
-		{Word: "8", Is: "28800"},
-		{Word: "9", Is: "32400"},
-	}},
-	{Name: "seconds-30", Entries: []template.Entry{
-		{Word: "0", Is: "1800"},
-		{Word: "1", Is: "5400"},
-		{Word: "10", Is: "37800"},
-		{Word: "11", Is: "41400"},
-		{Word: "12", Is: "45000"},
-		{Word: "13", Is: "48600"},
-		{Word: "14", Is: "52200"},
-		{Word: "2", Is: "9000"},
-		{Word: "3", Is: "12600"},
-		{Word: "4", Is: "16200"},
-		{Word: "5", Is: "19800"},
-		{Word: "6", Is: "23400"},
-		{Word: "7", Is: "27000"},
-		{Word: "8", Is: "30600"},
-		{Word: "9", Is: "34200"},
-	}},
-	{Name: "seconds-45", Entries: []template.Entry{
-		{Word: "0", Is: "2700"},
-		{Word: "1", Is: "6300"},
-		{Word: "10", Is: "38700"},
-		{Word: "11", Is: "42300"},
-		{Word: "12", Is: "45900"},
-		{Word: "13", Is: "49500"},
-		{Word: "14", Is: "53100"},
-		{Word: "2", Is: "9900"},
-		{Word: "3", Is: "13500"},
-		{Word: "4", Is: "17100"},
-		{Word: "5", Is: "20700"},
-		{Word: "6", Is: "24300"},
-		{Word: "7", Is: "27900"},
-		{Word: "8", Is: "31500"},
-		{Word: "9", Is: "35100"},
-	}},
-	{Name: "transport", Entries: []template.Entry{
-		{Word: "dns-naptr", Is: "DNSnaptr"},
-		{Word: "tcp", Is: "TCPOnly"},
-		{Word: "tls", Is: "TLS"},
-		{Word: "udp", Is: "UDPOnly"},
-	}},
+	{Name: "codec", Words: "g722\tG722\n" +
+		"g729\tG729_AB\n" +
+		"pcma\tG711_A\n" +
+		"pcmu\tG711_Mu\n"},
+	{Name: "date", Words: "1\t1\n" +
+		"2\t8\n" +
+		"3\t15\n" +
+		"4\t22\n" +
+		"5\t1\n"},
+	{Name: "key", Words: "blf\tBLF\n" +
+		"conference\tEFK\n" +
+		"directory\tEFK\n" +
+		"dnd\tEFK\n" +
+		"dtmf\tEFK\n" +
+		"hold\tEFK\n" +
+		"intercom\tEFK\n" +
+		"line\tLine\n" +
+		"none\tUnassigned\n" +
+		"park\tBLF\n" +
+		"retrieve-park\tEFK\n" +
+		"speed-dial\tEFK\n" +
+		"transfer\tEFK\n" +
+		"voicemail\tEFK\n"},
+	{Name: "language", Words: "de\tGerman_Germany\n" +
+		"de-DE\tGerman_Germany\n" +
+		"en\tEnglish_United_States\n" +
+		"en-US\tEnglish_United_States\n" +
+		"es\tSpanish_Spain\n" +
+		"es-ES\tSpanish_Spain\n" +
+		"fr\tFrench_France\n" +
+		"fr-CA\tFrench_France\n" +
+		"fr-FR\tFrench_France\n" +
+		"it\tItalian_Italy\n" +
+		"it-IT\tItalian_Italy\n" +
+		"nl\tDutch_Netherlands\n" +
+		"nl-NL\tDutch_Netherlands\n"},
+	{Name: "macro", Words: "conference\t$FConference$\n" +
+		"directory\t$FDirectories$\n" +
+		"dnd\t$FDoNotDisturb$\n" +
+		"dtmf\t$Tdtmf$\n" +
+		"hold\t$FHold$\n" +
+		"intercom\t$Tintercom$\n" +
+		"retrieve-park\t$Tinvite$\n" +
+		"speed-dial\t$Tinvite$\n" +
+		"transfer\t$Trefer$\n" +
+		"voicemail\t$FMessages$\n"},
+	{Name: "name", Words: "conference\tConference\n" +
+		"directory\tDirectory\n" +
+		"dnd\tDND\n" +
+		"hold\tHold\n" +
+		"voicemail\tMessages\n"},
+	{Name: "seconds", Words: "0\t0\n" +
+		"1\t3600\n" +
+		"10\t36000\n" +
+		"11\t39600\n" +
+		"12\t43200\n" +
+		"13\t46800\n" +
+		"14\t50400\n" +
+		"2\t7200\n" +
+		"3\t10800\n" +
+		"4\t14400\n" +
+		"5\t18000\n" +
+		"6\t21600\n" +
+		"7\t25200\n" +
+		"8\t28800\n" +
+		"9\t32400\n"},
+	{Name: "seconds-30", Words: "0\t1800\n" +
+		"1\t5400\n" +
+		"10\t37800\n" +
+		"11\t41400\n" +
+		"12\t45000\n" +
+		"13\t48600\n" +
+		"14\t52200\n" +
+		"2\t9000\n" +
+		"3\t12600\n" +
+		"4\t16200\n" +
+		"5\t19800\n" +
+		"6\t23400\n" +
+		"7\t27000\n" +
+		"8\t30600\n" +
+		"9\t34200\n"},
+	{Name: "seconds-45", Words: "0\t2700\n" +
+		"1\t6300\n" +
+		"10\t38700\n" +
+		"11\t42300\n" +
+		"12\t45900\n" +
+		"13\t49500\n" +
+		"14\t53100\n" +
+		"2\t9900\n" +
+		"3\t13500\n" +
+		"4\t17100\n" +
+		"5\t20700\n" +
+		"6\t24300\n" +
+		"7\t27900\n" +
+		"8\t31500\n" +
+		"9\t35100\n"},
+	{Name: "transport", Words: "dns-naptr\tDNSnaptr\n" +
+		"tcp\tTCPOnly\n" +
+		"tls\tTLS\n" +
+		"udp\tUDPOnly\n"},
 }
 
 var polycomMacSettingsCfg = template.Program{
@@ -2414,626 +2324,612 @@ var polycomMacCfg = template.Program{
 }
 
 var snomTables = []template.Table{
-	{Name: "codec", Entries: []template.Entry{
-		{Word: "g722", Is: "g722"},
-		{Word: "g726-32", Is: "g726-32"},
-		{Word: "g729", Is: "g729"},
-		{Word: "pcma", Is: "pcma"},
-		{Word: "pcmu", Is: "pcmu"},
-	}},
-	{Name: "fkey", Entries: []template.Entry{
-		{Word: "1", Is: "0"},
-		{Word: "10", Is: "9"},
-		{Word: "11", Is: "10"},
-		{Word: "12", Is: "11"},
-		{Word: "13", Is: "12"},
-		{Word: "14", Is: "13"},
-		{Word: "15", Is: "14"},
-		{Word: "16", Is: "15"},
-		{Word: "17", Is: "16"},
-		{Word: "18", Is: "17"},
-		{Word: "19", Is: "18"},
-		{Word: "2", Is: "1"},
-		{Word: "20", Is: "19"},
-		{Word: "21", Is: "20"},
-		{Word: "22", Is: "21"},
-		{Word: "23", Is: "22"},
-		{Word: "24", Is: "23"},
-		{Word: "25", Is: "24"},
-		{Word: "26", Is: "25"},
-		{Word: "27", Is: "26"},
-		{Word: "28", Is: "27"},
-		{Word: "29", Is: "28"},
-		{Word: "3", Is: "2"},
-		{Word: "30", Is: "29"},
-		{Word: "31", Is: "30"},
-		{Word: "32", Is: "31"},
-		{Word: "33", Is: "32"},
-		{Word: "34", Is: "33"},
-		{Word: "35", Is: "34"},
-		{Word: "36", Is: "35"},
-		{Word: "37", Is: "36"},
-		{Word: "38", Is: "37"},
-		{Word: "39", Is: "38"},
-		{Word: "4", Is: "3"},
-		{Word: "40", Is: "39"},
-		{Word: "41", Is: "40"},
-		{Word: "42", Is: "41"},
-		{Word: "43", Is: "42"},
-		{Word: "44", Is: "43"},
-		{Word: "45", Is: "44"},
-		{Word: "46", Is: "45"},
-		{Word: "47", Is: "46"},
-		{Word: "48", Is: "47"},
-		{Word: "49", Is: "48"},
-		{Word: "5", Is: "4"},
-		{Word: "50", Is: "49"},
-		{Word: "51", Is: "50"},
-		{Word: "52", Is: "51"},
-		{Word: "53", Is: "52"},
-		{Word: "54", Is: "53"},
-		{Word: "55", Is: "54"},
-		{Word: "56", Is: "55"},
-		{Word: "57", Is: "56"},
-		{Word: "58", Is: "57"},
-		{Word: "59", Is: "58"},
-		{Word: "6", Is: "5"},
-		{Word: "60", Is: "59"},
-		{Word: "61", Is: "60"},
-		{Word: "62", Is: "61"},
-		{Word: "63", Is: "62"},
-		{Word: "64", Is: "63"},
-		{Word: "65", Is: "64"},
-		{Word: "66", Is: "65"},
-		{Word: "67", Is: "66"},
-		{Word: "68", Is: "67"},
-		{Word: "69", Is: "68"},
-		{Word: "7", Is: "6"},
-		{Word: "70", Is: "69"},
-		{Word: "71", Is: "70"},
-		{Word: "72", Is: "71"},
-		{Word: "73", Is: "72"},
-		{Word: "74", Is: "73"},
-		{Word: "75", Is: "74"},
-		{Word: "76", Is: "75"},
-		{Word: "77", Is: "76"},
-		{Word: "78", Is: "77"},
-		{Word: "79", Is: "78"},
-		{Word: "8", Is: "7"},
-		{Word: "80", Is: "79"},
-		{Word: "81", Is: "80"},
-		{Word: "82", Is: "81"},
-		{Word: "83", Is: "82"},
-		{Word: "84", Is: "83"},
-		{Word: "85", Is: "84"},
-		{Word: "86", Is: "85"},
-		{Word: "9", Is: "8"},
-	}},
-	{Name: "key", Entries: []template.Entry{
-		{Word: "blf", Is: "blf"},
-		{Word: "conference", Is: "keyevent F_CONFERENCE"},
-		{Word: "directory", Is: "keyevent F_ADR_BOOK"},
-		{Word: "dnd", Is: "keyevent F_DND"},
-		{Word: "dtmf", Is: "dtmf"},
-		{Word: "forward", Is: "keyevent F_REDIRECT"},
-		{Word: "hold", Is: "keyevent F_HOLD"},
-		{Word: "intercom", Is: "icom"},
-		{Word: "line", Is: "line"},
-		{Word: "none", Is: "none"},
-		{Word: "park", Is: "orbit"},
-		{Word: "retrieve-park", Is: "speed"},
-		{Word: "speed-dial", Is: "speed"},
-		{Word: "transfer", Is: "transfer"},
-		{Word: "voicemail", Is: "keyevent F_RETRIEVE"},
-	}},
-	{Name: "language", Entries: []template.Entry{
-		{Word: "cs", Is: "Čeština"},
-		{Word: "da", Is: "Dansk"},
-		{Word: "de", Is: "Deutsch"},
-		{Word: "de-AT", Is: "Deutsch"},
-		{Word: "de-CH", Is: "Deutsch"},
-		{Word: "de-DE", Is: "Deutsch"},
-		{Word: "en", Is: "English"},
-		{Word: "en-GB", Is: "English"},
-		{Word: "en-US", Is: "English"},
-		{Word: "es", Is: "Español"},
-		{Word: "es-ES", Is: "Español"},
-		{Word: "et", Is: "Eesti"},
-		{Word: "fi", Is: "Suomi"},
-		{Word: "fr", Is: "Français"},
-		{Word: "fr-CA", Is: "Français"},
-		{Word: "fr-FR", Is: "Français"},
-		{Word: "hu", Is: "Magyar"},
-		{Word: "it", Is: "Italiano"},
-		{Word: "it-IT", Is: "Italiano"},
-		{Word: "nb", Is: "Norsk"},
-		{Word: "nl", Is: "Nederlands"},
-		{Word: "no", Is: "Norsk"},
-		{Word: "pl", Is: "Polski"},
-		{Word: "pt", Is: "Português"},
-		{Word: "pt-PT", Is: "Português"},
-		{Word: "ru", Is: "Русский"},
-		{Word: "sl", Is: "Slovenščina"},
-		{Word: "sv", Is: "Svenska"},
-		{Word: "tr", Is: "Türkçe"},
-	}},
-	{Name: "savp", Entries: []template.Entry{
-		{Word: "off", Is: "off"},
-		{Word: "optional", Is: "optional"},
-		{Word: "required", Is: "mandatory"},
-	}},
-	{Name: "transport", Entries: []template.Entry{
-		{Word: "tcp", Is: "tcp"},
-		{Word: "tls", Is: "tls"},
-		{Word: "udp", Is: "udp"},
-	}},
-	{Name: "zone", Entries: []template.Entry{
-		{Word: "Africa/Addis_Ababa", Is: "EAT+3"},
-		{Word: "Africa/Algiers", Is: "WAT+1"},
-		{Word: "Africa/Asmara", Is: "EAT+3"},
-		{Word: "Africa/Asmera", Is: "EAT+3"},
-		{Word: "Africa/Bangui", Is: "WAT+1"},
-		{Word: "Africa/Blantyre", Is: "CAT+2"},
-		{Word: "Africa/Brazzaville", Is: "WAT+1"},
-		{Word: "Africa/Bujumbura", Is: "CAT+2"},
-		{Word: "Africa/Ceuta", Is: "ESP+1"},
-		{Word: "Africa/Dar_es_Salaam", Is: "EAT+3"},
-		{Word: "Africa/Djibouti", Is: "EAT+3"},
-		{Word: "Africa/Douala", Is: "WAT+1"},
-		{Word: "Africa/Gaborone", Is: "CAT+2"},
-		{Word: "Africa/Harare", Is: "CAT+2"},
-		{Word: "Africa/Johannesburg", Is: "CAT+2"},
-		{Word: "Africa/Juba", Is: "CAT+2"},
-		{Word: "Africa/Kampala", Is: "EAT+3"},
-		{Word: "Africa/Khartoum", Is: "CAT+2"},
-		{Word: "Africa/Kigali", Is: "CAT+2"},
-		{Word: "Africa/Kinshasa", Is: "WAT+1"},
-		{Word: "Africa/Lagos", Is: "WAT+1"},
-		{Word: "Africa/Libreville", Is: "WAT+1"},
-		{Word: "Africa/Luanda", Is: "WAT+1"},
-		{Word: "Africa/Lubumbashi", Is: "CAT+2"},
-		{Word: "Africa/Lusaka", Is: "CAT+2"},
-		{Word: "Africa/Malabo", Is: "WAT+1"},
-		{Word: "Africa/Maputo", Is: "CAT+2"},
-		{Word: "Africa/Maseru", Is: "CAT+2"},
-		{Word: "Africa/Mbabane", Is: "CAT+2"},
-		{Word: "Africa/Mogadishu", Is: "EAT+3"},
-		{Word: "Africa/Nairobi", Is: "EAT+3"},
-		{Word: "Africa/Ndjamena", Is: "WAT+1"},
-		{Word: "Africa/Niamey", Is: "WAT+1"},
-		{Word: "Africa/Porto-Novo", Is: "WAT+1"},
-		{Word: "Africa/Tripoli", Is: "CAT+2"},
-		{Word: "Africa/Tunis", Is: "WAT+1"},
-		{Word: "Africa/Windhoek", Is: "CAT+2"},
-		{Word: "America/Anchorage", Is: "USA-9"},
-		{Word: "America/Anguilla", Is: "TTB-4"},
-		{Word: "America/Antigua", Is: "TTB-4"},
-		{Word: "America/Araguaina", Is: "BRA2-3"},
-		{Word: "America/Argentina/Buenos_Aires", Is: "BRA2-3"},
-		{Word: "America/Argentina/Catamarca", Is: "BRA2-3"},
-		{Word: "America/Argentina/ComodRivadavia", Is: "BRA2-3"},
-		{Word: "America/Argentina/Cordoba", Is: "BRA2-3"},
-		{Word: "America/Argentina/Jujuy", Is: "BRA2-3"},
-		{Word: "America/Argentina/La_Rioja", Is: "BRA2-3"},
-		{Word: "America/Argentina/Mendoza", Is: "BRA2-3"},
-		{Word: "America/Argentina/Rio_Gallegos", Is: "BRA2-3"},
-		{Word: "America/Argentina/Salta", Is: "BRA2-3"},
-		{Word: "America/Argentina/San_Juan", Is: "BRA2-3"},
-		{Word: "America/Argentina/San_Luis", Is: "BRA2-3"},
-		{Word: "America/Argentina/Tucuman", Is: "BRA2-3"},
-		{Word: "America/Argentina/Ushuaia", Is: "BRA2-3"},
-		{Word: "America/Aruba", Is: "TTB-4"},
-		{Word: "America/Asuncion", Is: "BRA2-3"},
-		{Word: "America/Atikokan", Is: "COL-5"},
-		{Word: "America/Bahia", Is: "BRA2-3"},
-		{Word: "America/Bahia_Banderas", Is: "CAN2-6"},
-		{Word: "America/Barbados", Is: "TTB-4"},
-		{Word: "America/Belem", Is: "BRA2-3"},
-		{Word: "America/Belize", Is: "CAN2-6"},
-		{Word: "America/Blanc-Sablon", Is: "TTB-4"},
-		{Word: "America/Boa_Vista", Is: "TTB-4"},
-		{Word: "America/Bogota", Is: "COL-5"},
-		{Word: "America/Boise", Is: "USA-7"},
-		{Word: "America/Buenos_Aires", Is: "BRA2-3"},
-		{Word: "America/Cambridge_Bay", Is: "CAN-7"},
-		{Word: "America/Campo_Grande", Is: "TTB-4"},
-		{Word: "America/Cancun", Is: "COL-5"},
-		{Word: "America/Caracas", Is: "TTB-4"},
-		{Word: "America/Catamarca", Is: "BRA2-3"},
-		{Word: "America/Cayenne", Is: "BRA2-3"},
-		{Word: "America/Cayman", Is: "COL-5"},
-		{Word: "America/Chicago", Is: "USA-6"},
-		{Word: "America/Chihuahua", Is: "CAN2-6"},
-		{Word: "America/Ciudad_Juarez", Is: "USA-7"},
-		{Word: "America/Coral_Harbour", Is: "COL-5"},
-		{Word: "America/Cordoba", Is: "BRA2-3"},
-		{Word: "America/Costa_Rica", Is: "CAN2-6"},
-		{Word: "America/Coyhaique", Is: "BRA2-3"},
-		{Word: "America/Creston", Is: "USA2-7"},
-		{Word: "America/Cuiaba", Is: "TTB-4"},
-		{Word: "America/Curacao", Is: "TTB-4"},
-		{Word: "America/Dawson", Is: "USA2-7"},
-		{Word: "America/Dawson_Creek", Is: "USA2-7"},
-		{Word: "America/Denver", Is: "USA-7"},
-		{Word: "America/Detroit", Is: "USA-5"},
-		{Word: "America/Dominica", Is: "TTB-4"},
-		{Word: "America/Edmonton", Is: "CAN-7"},
-		{Word: "America/Eirunepe", Is: "COL-5"},
-		{Word: "America/El_Salvador", Is: "CAN2-6"},
-		{Word: "America/Ensenada", Is: "USA-8"},
-		{Word: "America/Fort_Nelson", Is: "USA2-7"},
-		{Word: "America/Fort_Wayne", Is: "USA-5"},
-		{Word: "America/Fortaleza", Is: "BRA2-3"},
-		{Word: "America/Glace_Bay", Is: "CAN-4"},
-		{Word: "America/Goose_Bay", Is: "CAN-4"},
-		{Word: "America/Grand_Turk", Is: "USA-5"},
-		{Word: "America/Grenada", Is: "TTB-4"},
-		{Word: "America/Guadeloupe", Is: "TTB-4"},
-		{Word: "America/Guatemala", Is: "CAN2-6"},
-		{Word: "America/Guayaquil", Is: "COL-5"},
-		{Word: "America/Guyana", Is: "TTB-4"},
-		{Word: "America/Halifax", Is: "CAN-4"},
-		{Word: "America/Hermosillo", Is: "USA2-7"},
-		{Word: "America/Indiana/Indianapolis", Is: "USA-5"},
-		{Word: "America/Indiana/Knox", Is: "USA-6"},
-		{Word: "America/Indiana/Marengo", Is: "USA-5"},
-		{Word: "America/Indiana/Petersburg", Is: "USA-5"},
-		{Word: "America/Indiana/Tell_City", Is: "USA-6"},
-		{Word: "America/Indiana/Vevay", Is: "USA-5"},
-		{Word: "America/Indiana/Vincennes", Is: "USA-5"},
-		{Word: "America/Indiana/Winamac", Is: "USA-5"},
-		{Word: "America/Indianapolis", Is: "USA-5"},
-		{Word: "America/Inuvik", Is: "CAN-7"},
-		{Word: "America/Iqaluit", Is: "CAN-5"},
-		{Word: "America/Jamaica", Is: "COL-5"},
-		{Word: "America/Jujuy", Is: "BRA2-3"},
-		{Word: "America/Juneau", Is: "USA-9"},
-		{Word: "America/Kentucky/Louisville", Is: "USA-5"},
-		{Word: "America/Kentucky/Monticello", Is: "USA-5"},
-		{Word: "America/Knox_IN", Is: "USA-6"},
-		{Word: "America/Kralendijk", Is: "TTB-4"},
-		{Word: "America/La_Paz", Is: "TTB-4"},
-		{Word: "America/Lima", Is: "COL-5"},
-		{Word: "America/Los_Angeles", Is: "USA-8"},
-		{Word: "America/Louisville", Is: "USA-5"},
-		{Word: "America/Lower_Princes", Is: "TTB-4"},
-		{Word: "America/Maceio", Is: "BRA2-3"},
-		{Word: "America/Managua", Is: "CAN2-6"},
-		{Word: "America/Manaus", Is: "TTB-4"},
-		{Word: "America/Marigot", Is: "TTB-4"},
-		{Word: "America/Martinique", Is: "TTB-4"},
-		{Word: "America/Matamoros", Is: "USA-6"},
-		{Word: "America/Mazatlan", Is: "USA2-7"},
-		{Word: "America/Mendoza", Is: "BRA2-3"},
-		{Word: "America/Menominee", Is: "USA-6"},
-		{Word: "America/Merida", Is: "CAN2-6"},
-		{Word: "America/Metlakatla", Is: "USA-9"},
-		{Word: "America/Mexico_City", Is: "CAN2-6"},
-		{Word: "America/Moncton", Is: "CAN-4"},
-		{Word: "America/Monterrey", Is: "CAN2-6"},
-		{Word: "America/Montevideo", Is: "BRA2-3"},
-		{Word: "America/Montreal", Is: "CAN-5"},
-		{Word: "America/Montserrat", Is: "TTB-4"},
-		{Word: "America/Nassau", Is: "USA-5"},
-		{Word: "America/New_York", Is: "USA-5"},
-		{Word: "America/Nipigon", Is: "CAN-5"},
-		{Word: "America/Nome", Is: "USA-9"},
-		{Word: "America/Noronha", Is: "BRA-2"},
-		{Word: "America/North_Dakota/Beulah", Is: "USA-6"},
-		{Word: "America/North_Dakota/Center", Is: "USA-6"},
-		{Word: "America/North_Dakota/New_Salem", Is: "USA-6"},
-		{Word: "America/Ojinaga", Is: "USA-6"},
-		{Word: "America/Panama", Is: "COL-5"},
-		{Word: "America/Pangnirtung", Is: "CAN-5"},
-		{Word: "America/Paramaribo", Is: "BRA2-3"},
-		{Word: "America/Phoenix", Is: "USA2-7"},
-		{Word: "America/Port-au-Prince", Is: "USA-5"},
-		{Word: "America/Port_of_Spain", Is: "TTB-4"},
-		{Word: "America/Porto_Acre", Is: "COL-5"},
-		{Word: "America/Porto_Velho", Is: "TTB-4"},
-		{Word: "America/Puerto_Rico", Is: "TTB-4"},
-		{Word: "America/Punta_Arenas", Is: "BRA2-3"},
-		{Word: "America/Rainy_River", Is: "CAN-6"},
-		{Word: "America/Rankin_Inlet", Is: "CAN-6"},
-		{Word: "America/Recife", Is: "BRA2-3"},
-		{Word: "America/Regina", Is: "CAN2-6"},
-		{Word: "America/Resolute", Is: "CAN-6"},
-		{Word: "America/Rio_Branco", Is: "COL-5"},
-		{Word: "America/Rosario", Is: "BRA2-3"},
-		{Word: "America/Santa_Isabel", Is: "USA-8"},
-		{Word: "America/Santarem", Is: "BRA2-3"},
-		{Word: "America/Santo_Domingo", Is: "TTB-4"},
-		{Word: "America/Sao_Paulo", Is: "BRA2-3"},
-		{Word: "America/Shiprock", Is: "USA-7"},
-		{Word: "America/Sitka", Is: "USA-9"},
-		{Word: "America/St_Barthelemy", Is: "TTB-4"},
-		{Word: "America/St_Johns", Is: "CAN-3.5"},
-		{Word: "America/St_Kitts", Is: "TTB-4"},
-		{Word: "America/St_Lucia", Is: "TTB-4"},
-		{Word: "America/St_Thomas", Is: "TTB-4"},
-		{Word: "America/St_Vincent", Is: "TTB-4"},
-		{Word: "America/Swift_Current", Is: "CAN2-6"},
-		{Word: "America/Tegucigalpa", Is: "CAN2-6"},
-		{Word: "America/Thule", Is: "CAN-4"},
-		{Word: "America/Thunder_Bay", Is: "CAN-5"},
-		{Word: "America/Tijuana", Is: "USA-8"},
-		{Word: "America/Toronto", Is: "CAN-5"},
-		{Word: "America/Tortola", Is: "TTB-4"},
-		{Word: "America/Vancouver", Is: "CAN-8"},
-		{Word: "America/Virgin", Is: "TTB-4"},
-		{Word: "America/Whitehorse", Is: "USA2-7"},
-		{Word: "America/Winnipeg", Is: "CAN-6"},
-		{Word: "America/Yakutat", Is: "USA-9"},
-		{Word: "America/Yellowknife", Is: "CAN-7"},
-		{Word: "Antarctica/Casey", Is: "SGP+8"},
-		{Word: "Antarctica/Davis", Is: "THA+7"},
-		{Word: "Antarctica/DumontDUrville", Is: "AUS2+10"},
-		{Word: "Antarctica/Macquarie", Is: "AUS3+10"},
-		{Word: "Antarctica/McMurdo", Is: "NZL+12"},
-		{Word: "Antarctica/Palmer", Is: "BRA2-3"},
-		{Word: "Antarctica/Rothera", Is: "BRA2-3"},
-		{Word: "Antarctica/South_Pole", Is: "NZL+12"},
-		{Word: "Antarctica/Syowa", Is: "EAT+3"},
-		{Word: "Arctic/Longyearbyen", Is: "NOR+1"},
-		{Word: "Asia/Aden", Is: "EAT+3"},
-		{Word: "Asia/Amman", Is: "EAT+3"},
-		{Word: "Asia/Baghdad", Is: "EAT+3"},
-		{Word: "Asia/Bahrain", Is: "EAT+3"},
-		{Word: "Asia/Baku", Is: "UAE+4"},
-		{Word: "Asia/Bangkok", Is: "THA+7"},
-		{Word: "Asia/Barnaul", Is: "THA+7"},
-		{Word: "Asia/Beirut", Is: "LBN+2"},
-		{Word: "Asia/Brunei", Is: "SGP+8"},
-		{Word: "Asia/Calcutta", Is: "IND+5.5"},
-		{Word: "Asia/Chita", Is: "JPN+9"},
-		{Word: "Asia/Choibalsan", Is: "SGP+8"},
-		{Word: "Asia/Chongqing", Is: "SGP+8"},
-		{Word: "Asia/Chungking", Is: "SGP+8"},
-		{Word: "Asia/Colombo", Is: "IND+5.5"},
-		{Word: "Asia/Damascus", Is: "EAT+3"},
-		{Word: "Asia/Dili", Is: "JPN+9"},
-		{Word: "Asia/Dubai", Is: "UAE+4"},
-		{Word: "Asia/Famagusta", Is: "CYP+2"},
-		{Word: "Asia/Harbin", Is: "SGP+8"},
-		{Word: "Asia/Ho_Chi_Minh", Is: "THA+7"},
-		{Word: "Asia/Hong_Kong", Is: "SGP+8"},
-		{Word: "Asia/Hovd", Is: "THA+7"},
-		{Word: "Asia/Irkutsk", Is: "SGP+8"},
-		{Word: "Asia/Istanbul", Is: "EAT+3"},
-		{Word: "Asia/Jakarta", Is: "THA+7"},
-		{Word: "Asia/Jayapura", Is: "JPN+9"},
-		{Word: "Asia/Khandyga", Is: "JPN+9"},
-		{Word: "Asia/Kolkata", Is: "IND+5.5"},
-		{Word: "Asia/Krasnoyarsk", Is: "THA+7"},
-		{Word: "Asia/Kuala_Lumpur", Is: "SGP+8"},
-		{Word: "Asia/Kuching", Is: "SGP+8"},
-		{Word: "Asia/Kuwait", Is: "EAT+3"},
-		{Word: "Asia/Macao", Is: "SGP+8"},
-		{Word: "Asia/Macau", Is: "SGP+8"},
-		{Word: "Asia/Magadan", Is: "NCL+11"},
-		{Word: "Asia/Makassar", Is: "SGP+8"},
-		{Word: "Asia/Manila", Is: "SGP+8"},
-		{Word: "Asia/Muscat", Is: "UAE+4"},
-		{Word: "Asia/Nicosia", Is: "CYP+2"},
-		{Word: "Asia/Novokuznetsk", Is: "THA+7"},
-		{Word: "Asia/Novosibirsk", Is: "THA+7"},
-		{Word: "Asia/Phnom_Penh", Is: "THA+7"},
-		{Word: "Asia/Pontianak", Is: "THA+7"},
-		{Word: "Asia/Pyongyang", Is: "JPN+9"},
-		{Word: "Asia/Qatar", Is: "EAT+3"},
-		{Word: "Asia/Riyadh", Is: "EAT+3"},
-		{Word: "Asia/Saigon", Is: "THA+7"},
-		{Word: "Asia/Sakhalin", Is: "NCL+11"},
-		{Word: "Asia/Seoul", Is: "JPN+9"},
-		{Word: "Asia/Shanghai", Is: "SGP+8"},
-		{Word: "Asia/Singapore", Is: "SGP+8"},
-		{Word: "Asia/Srednekolymsk", Is: "NCL+11"},
-		{Word: "Asia/Taipei", Is: "SGP+8"},
-		{Word: "Asia/Tbilisi", Is: "UAE+4"},
-		{Word: "Asia/Tokyo", Is: "JPN+9"},
-		{Word: "Asia/Tomsk", Is: "THA+7"},
-		{Word: "Asia/Ujung_Pandang", Is: "SGP+8"},
-		{Word: "Asia/Ulaanbaatar", Is: "SGP+8"},
-		{Word: "Asia/Ulan_Bator", Is: "SGP+8"},
-		{Word: "Asia/Ust-Nera", Is: "AUS2+10"},
-		{Word: "Asia/Vientiane", Is: "THA+7"},
-		{Word: "Asia/Vladivostok", Is: "AUS2+10"},
-		{Word: "Asia/Yakutsk", Is: "JPN+9"},
-		{Word: "Asia/Yerevan", Is: "UAE+4"},
-		{Word: "Atlantic/Azores", Is: "PRT-1"},
-		{Word: "Atlantic/Bermuda", Is: "BMU-4"},
-		{Word: "Atlantic/Canary", Is: "ESP-0"},
-		{Word: "Atlantic/Faeroe", Is: "FRO-0"},
-		{Word: "Atlantic/Faroe", Is: "FRO-0"},
-		{Word: "Atlantic/Jan_Mayen", Is: "NOR+1"},
-		{Word: "Atlantic/Madeira", Is: "PRT-0"},
-		{Word: "Atlantic/South_Georgia", Is: "BRA-2"},
-		{Word: "Atlantic/Stanley", Is: "BRA2-3"},
-		{Word: "Australia/ACT", Is: "AUS+10"},
-		{Word: "Australia/Adelaide", Is: "AUS+9.5"},
-		{Word: "Australia/Brisbane", Is: "AUS2+10"},
-		{Word: "Australia/Broken_Hill", Is: "AUS+9.5"},
-		{Word: "Australia/Canberra", Is: "AUS+10"},
-		{Word: "Australia/Currie", Is: "AUS3+10"},
-		{Word: "Australia/Darwin", Is: "AUS2+9.5"},
-		{Word: "Australia/Hobart", Is: "AUS3+10"},
-		{Word: "Australia/LHI", Is: "AUS+10.5"},
-		{Word: "Australia/Lindeman", Is: "AUS2+10"},
-		{Word: "Australia/Lord_Howe", Is: "AUS+10.5"},
-		{Word: "Australia/Melbourne", Is: "AUS+10"},
-		{Word: "Australia/NSW", Is: "AUS+10"},
-		{Word: "Australia/North", Is: "AUS2+9.5"},
-		{Word: "Australia/Perth", Is: "SGP+8"},
-		{Word: "Australia/Queensland", Is: "AUS2+10"},
-		{Word: "Australia/South", Is: "AUS+9.5"},
-		{Word: "Australia/Sydney", Is: "AUS+10"},
-		{Word: "Australia/Tasmania", Is: "AUS3+10"},
-		{Word: "Australia/Victoria", Is: "AUS+10"},
-		{Word: "Australia/West", Is: "SGP+8"},
-		{Word: "Australia/Yancowinna", Is: "AUS+9.5"},
-		{Word: "Brazil/Acre", Is: "COL-5"},
-		{Word: "Brazil/DeNoronha", Is: "BRA-2"},
-		{Word: "Brazil/East", Is: "BRA2-3"},
-		{Word: "Brazil/West", Is: "TTB-4"},
-		{Word: "CET", Is: "BEL+1"},
-		{Word: "CST6CDT", Is: "USA-6"},
-		{Word: "Canada/Atlantic", Is: "CAN-4"},
-		{Word: "Canada/Central", Is: "CAN-6"},
-		{Word: "Canada/Eastern", Is: "CAN-5"},
-		{Word: "Canada/Mountain", Is: "CAN-7"},
-		{Word: "Canada/Newfoundland", Is: "CAN-3.5"},
-		{Word: "Canada/Pacific", Is: "CAN-8"},
-		{Word: "Canada/Saskatchewan", Is: "CAN2-6"},
-		{Word: "Canada/Yukon", Is: "USA2-7"},
-		{Word: "EET", Is: "GRC+2"},
-		{Word: "EST", Is: "COL-5"},
-		{Word: "EST5EDT", Is: "USA-5"},
-		{Word: "Eire", Is: "IRL-0"},
-		{Word: "Etc/GMT+10", Is: "USA-10"},
-		{Word: "Etc/GMT+2", Is: "BRA-2"},
-		{Word: "Etc/GMT+3", Is: "BRA2-3"},
-		{Word: "Etc/GMT+4", Is: "TTB-4"},
-		{Word: "Etc/GMT+5", Is: "COL-5"},
-		{Word: "Etc/GMT+6", Is: "CAN2-6"},
-		{Word: "Etc/GMT+7", Is: "USA2-7"},
-		{Word: "Etc/GMT-1", Is: "WAT+1"},
-		{Word: "Etc/GMT-10", Is: "AUS2+10"},
-		{Word: "Etc/GMT-11", Is: "NCL+11"},
-		{Word: "Etc/GMT-2", Is: "CAT+2"},
-		{Word: "Etc/GMT-3", Is: "EAT+3"},
-		{Word: "Etc/GMT-4", Is: "UAE+4"},
-		{Word: "Etc/GMT-7", Is: "THA+7"},
-		{Word: "Etc/GMT-8", Is: "SGP+8"},
-		{Word: "Etc/GMT-9", Is: "JPN+9"},
-		{Word: "Europe/Amsterdam", Is: "NLD+1"},
-		{Word: "Europe/Andorra", Is: "ESP+1"},
-		{Word: "Europe/Astrakhan", Is: "UAE+4"},
-		{Word: "Europe/Athens", Is: "GRC+2"},
-		{Word: "Europe/Belfast", Is: "GBR-0"},
-		{Word: "Europe/Belgrade", Is: "YUG+1"},
-		{Word: "Europe/Berlin", Is: "GER+1"},
-		{Word: "Europe/Bratislava", Is: "SVK+1"},
-		{Word: "Europe/Brussels", Is: "BEL+1"},
-		{Word: "Europe/Bucharest", Is: "ROU+2"},
-		{Word: "Europe/Budapest", Is: "HUN+1"},
-		{Word: "Europe/Busingen", Is: "GER+1"},
-		{Word: "Europe/Chisinau", Is: "MDA+2"},
-		{Word: "Europe/Copenhagen", Is: "DNK+1"},
-		{Word: "Europe/Dublin", Is: "IRL-0"},
-		{Word: "Europe/Gibraltar", Is: "GIB+1"},
-		{Word: "Europe/Guernsey", Is: "GBR-0"},
-		{Word: "Europe/Helsinki", Is: "FIN+2"},
-		{Word: "Europe/Isle_of_Man", Is: "GBR-0"},
-		{Word: "Europe/Istanbul", Is: "EAT+3"},
-		{Word: "Europe/Jersey", Is: "GBR-0"},
-		{Word: "Europe/Kaliningrad", Is: "CAT+2"},
-		{Word: "Europe/Kiev", Is: "UKR+2"},
-		{Word: "Europe/Kirov", Is: "EAT+3"},
-		{Word: "Europe/Kyiv", Is: "UKR+2"},
-		{Word: "Europe/Lisbon", Is: "PRT-0"},
-		{Word: "Europe/Ljubljana", Is: "AUT+1"},
-		{Word: "Europe/London", Is: "GBR-0"},
-		{Word: "Europe/Luxembourg", Is: "LUX+1"},
-		{Word: "Europe/Madrid", Is: "ESP+1"},
-		{Word: "Europe/Malta", Is: "ITA+1"},
-		{Word: "Europe/Mariehamn", Is: "FIN+2"},
-		{Word: "Europe/Minsk", Is: "EAT+3"},
-		{Word: "Europe/Monaco", Is: "FRA+1"},
-		{Word: "Europe/Moscow", Is: "EAT+3"},
-		{Word: "Europe/Nicosia", Is: "CYP+2"},
-		{Word: "Europe/Oslo", Is: "NOR+1"},
-		{Word: "Europe/Paris", Is: "FRA+1"},
-		{Word: "Europe/Podgorica", Is: "YUG+1"},
-		{Word: "Europe/Prague", Is: "CZE+1"},
-		{Word: "Europe/Riga", Is: "LVA+2"},
-		{Word: "Europe/Rome", Is: "ITA+1"},
-		{Word: "Europe/Samara", Is: "UAE+4"},
-		{Word: "Europe/San_Marino", Is: "ITA+1"},
-		{Word: "Europe/Sarajevo", Is: "HRV+1"},
-		{Word: "Europe/Saratov", Is: "UAE+4"},
-		{Word: "Europe/Simferopol", Is: "EAT+3"},
-		{Word: "Europe/Skopje", Is: "MAK+1"},
-		{Word: "Europe/Sofia", Is: "BGR+2"},
-		{Word: "Europe/Stockholm", Is: "SWE+1"},
-		{Word: "Europe/Tallinn", Is: "EST+2"},
-		{Word: "Europe/Tirane", Is: "ALB+1"},
-		{Word: "Europe/Tiraspol", Is: "MDA+2"},
-		{Word: "Europe/Ulyanovsk", Is: "UAE+4"},
-		{Word: "Europe/Uzhgorod", Is: "UKR+2"},
-		{Word: "Europe/Vaduz", Is: "CHE+1"},
-		{Word: "Europe/Vatican", Is: "ITA+1"},
-		{Word: "Europe/Vienna", Is: "AUT+1"},
-		{Word: "Europe/Vilnius", Is: "LVA+2"},
-		{Word: "Europe/Volgograd", Is: "EAT+3"},
-		{Word: "Europe/Warsaw", Is: "POL+1"},
-		{Word: "Europe/Zagreb", Is: "HRV+1"},
-		{Word: "Europe/Zaporozhye", Is: "UKR+2"},
-		{Word: "Europe/Zurich", Is: "CHE+1"},
-		{Word: "GB", Is: "GBR-0"},
-		{Word: "GB-Eire", Is: "GBR-0"},
-		{Word: "HST", Is: "USA-10"},
-		{Word: "Hongkong", Is: "SGP+8"},
-		{Word: "Indian/Antananarivo", Is: "EAT+3"},
-		{Word: "Indian/Christmas", Is: "THA+7"},
-		{Word: "Indian/Comoro", Is: "EAT+3"},
-		{Word: "Indian/Mahe", Is: "UAE+4"},
-		{Word: "Indian/Mauritius", Is: "UAE+4"},
-		{Word: "Indian/Mayotte", Is: "EAT+3"},
-		{Word: "Indian/Reunion", Is: "UAE+4"},
-		{Word: "Jamaica", Is: "COL-5"},
-		{Word: "Japan", Is: "JPN+9"},
-		{Word: "Libya", Is: "CAT+2"},
-		{Word: "MET", Is: "BEL+1"},
-		{Word: "MST", Is: "USA2-7"},
-		{Word: "MST7MDT", Is: "USA-7"},
-		{Word: "Mexico/BajaNorte", Is: "USA-8"},
-		{Word: "Mexico/BajaSur", Is: "USA2-7"},
-		{Word: "Mexico/General", Is: "CAN2-6"},
-		{Word: "NZ", Is: "NZL+12"},
-		{Word: "NZ-CHAT", Is: "NZL+12.75"},
-		{Word: "Navajo", Is: "USA-7"},
-		{Word: "PRC", Is: "SGP+8"},
-		{Word: "PST8PDT", Is: "USA-8"},
-		{Word: "Pacific/Auckland", Is: "NZL+12"},
-		{Word: "Pacific/Bougainville", Is: "NCL+11"},
-		{Word: "Pacific/Chatham", Is: "NZL+12.75"},
-		{Word: "Pacific/Chuuk", Is: "AUS2+10"},
-		{Word: "Pacific/Efate", Is: "NCL+11"},
-		{Word: "Pacific/Galapagos", Is: "CAN2-6"},
-		{Word: "Pacific/Guadalcanal", Is: "NCL+11"},
-		{Word: "Pacific/Guam", Is: "AUS2+10"},
-		{Word: "Pacific/Honolulu", Is: "USA-10"},
-		{Word: "Pacific/Johnston", Is: "USA-10"},
-		{Word: "Pacific/Kosrae", Is: "NCL+11"},
-		{Word: "Pacific/Noumea", Is: "NCL+11"},
-		{Word: "Pacific/Palau", Is: "JPN+9"},
-		{Word: "Pacific/Pohnpei", Is: "NCL+11"},
-		{Word: "Pacific/Ponape", Is: "NCL+11"},
-		{Word: "Pacific/Port_Moresby", Is: "AUS2+10"},
-		{Word: "Pacific/Rarotonga", Is: "USA-10"},
-		{Word: "Pacific/Saipan", Is: "AUS2+10"},
-		{Word: "Pacific/Tahiti", Is: "USA-10"},
-		{Word: "Pacific/Truk", Is: "AUS2+10"},
-		{Word: "Pacific/Yap", Is: "AUS2+10"},
-		{Word: "Poland", Is: "POL+1"},
-		{Word: "Portugal", Is: "PRT-0"},
-		{Word: "ROC", Is: "SGP+8"},
-		{Word: "ROK", Is: "JPN+9"},
-		{Word: "Singapore", Is: "SGP+8"},
-		{Word: "Turkey", Is: "EAT+3"},
-		{Word: "US/Alaska", Is: "USA-9"},
-		{Word: "US/Arizona", Is: "USA2-7"},
-		{Word: "US/Central", Is: "USA-6"},
-		{Word: "US/East-Indiana", Is: "USA-5"},
-		{Word: "US/Eastern", Is: "USA-5"},
-		{Word: "US/Hawaii", Is: "USA-10"},
-		{Word: "US/Indiana-Starke", Is: "USA-6"},
-		{Word: "US/Michigan", Is: "USA-5"},
-		{Word: "US/Mountain", Is: "USA-7"},
-		{Word: "US/Pacific", Is: "USA-8"},
-		{Word: "W-SU", Is: "EAT+3"},
-		{Word: "WET", Is: "PRT-0"},
-	}},
+	{Name: "codec", Words: "g722\tg722\n" +
+		"g726-32\tg726-32\n" +
+		"g729\tg729\n" +
+		"pcma\tpcma\n" +
+		"pcmu\tpcmu\n"},
+	{Name: "fkey", Words: "1\t0\n" +
+		"10\t9\n" +
+		"11\t10\n" +
+		"12\t11\n" +
+		"13\t12\n" +
+		"14\t13\n" +
+		"15\t14\n" +
+		"16\t15\n" +
+		"17\t16\n" +
+		"18\t17\n" +
+		"19\t18\n" +
+		"2\t1\n" +
+		"20\t19\n" +
+		"21\t20\n" +
+		"22\t21\n" +
+		"23\t22\n" +
+		"24\t23\n" +
+		"25\t24\n" +
+		"26\t25\n" +
+		"27\t26\n" +
+		"28\t27\n" +
+		"29\t28\n" +
+		"3\t2\n" +
+		"30\t29\n" +
+		"31\t30\n" +
+		"32\t31\n" +
+		"33\t32\n" +
+		"34\t33\n" +
+		"35\t34\n" +
+		"36\t35\n" +
+		"37\t36\n" +
+		"38\t37\n" +
+		"39\t38\n" +
+		"4\t3\n" +
+		"40\t39\n" +
+		"41\t40\n" +
+		"42\t41\n" +
+		"43\t42\n" +
+		"44\t43\n" +
+		"45\t44\n" +
+		"46\t45\n" +
+		"47\t46\n" +
+		"48\t47\n" +
+		"49\t48\n" +
+		"5\t4\n" +
+		"50\t49\n" +
+		"51\t50\n" +
+		"52\t51\n" +
+		"53\t52\n" +
+		"54\t53\n" +
+		"55\t54\n" +
+		"56\t55\n" +
+		"57\t56\n" +
+		"58\t57\n" +
+		"59\t58\n" +
+		"6\t5\n" +
+		"60\t59\n" +
+		"61\t60\n" +
+		"62\t61\n" +
+		"63\t62\n" +
+		"64\t63\n" +
+		"65\t64\n" +
+		"66\t65\n" +
+		"67\t66\n" +
+		"68\t67\n" +
+		"69\t68\n" +
+		"7\t6\n" +
+		"70\t69\n" +
+		"71\t70\n" +
+		"72\t71\n" +
+		"73\t72\n" +
+		"74\t73\n" +
+		"75\t74\n" +
+		"76\t75\n" +
+		"77\t76\n" +
+		"78\t77\n" +
+		"79\t78\n" +
+		"8\t7\n" +
+		"80\t79\n" +
+		"81\t80\n" +
+		"82\t81\n" +
+		"83\t82\n" +
+		"84\t83\n" +
+		"85\t84\n" +
+		"86\t85\n" +
+		"9\t8\n"},
+	{Name: "key", Words: "blf\tblf\n" +
+		"conference\tkeyevent F_CONFERENCE\n" +
+		"directory\tkeyevent F_ADR_BOOK\n" +
+		"dnd\tkeyevent F_DND\n" +
+		"dtmf\tdtmf\n" +
+		"forward\tkeyevent F_REDIRECT\n" +
+		"hold\tkeyevent F_HOLD\n" +
+		"intercom\ticom\n" +
+		"line\tline\n" +
+		"none\tnone\n" +
+		"park\torbit\n" +
+		"retrieve-park\tspeed\n" +
+		"speed-dial\tspeed\n" +
+		"transfer\ttransfer\n" +
+		"voicemail\tkeyevent F_RETRIEVE\n"},
+	{Name: "language", Words: "cs\tČeština\n" +
+		"da\tDansk\n" +
+		"de\tDeutsch\n" +
+		"de-AT\tDeutsch\n" +
+		"de-CH\tDeutsch\n" +
+		"de-DE\tDeutsch\n" +
+		"en\tEnglish\n" +
+		"en-GB\tEnglish\n" +
+		"en-US\tEnglish\n" +
+		"es\tEspañol\n" +
+		"es-ES\tEspañol\n" +
+		"et\tEesti\n" +
+		"fi\tSuomi\n" +
+		"fr\tFrançais\n" +
+		"fr-CA\tFrançais\n" +
+		"fr-FR\tFrançais\n" +
+		"hu\tMagyar\n" +
+		"it\tItaliano\n" +
+		"it-IT\tItaliano\n" +
+		"nb\tNorsk\n" +
+		"nl\tNederlands\n" +
+		"no\tNorsk\n" +
+		"pl\tPolski\n" +
+		"pt\tPortuguês\n" +
+		"pt-PT\tPortuguês\n" +
+		"ru\tРусский\n" +
+		"sl\tSlovenščina\n" +
+		"sv\tSvenska\n" +
+		"tr\tTürkçe\n"},
+	{Name: "savp", Words: "off\toff\n" +
+		"optional\toptional\n" +
+		"required\tmandatory\n"},
+	{Name: "transport", Words: "tcp\ttcp\n" +
+		"tls\ttls\n" +
+		"udp\tudp\n"},
+	{Name: "zone", Words: "Africa/Addis_Ababa\tEAT+3\n" +
+		"Africa/Algiers\tWAT+1\n" +
+		"Africa/Asmara\tEAT+3\n" +
+		"Africa/Asmera\tEAT+3\n" +
+		"Africa/Bangui\tWAT+1\n" +
+		"Africa/Blantyre\tCAT+2\n" +
+		"Africa/Brazzaville\tWAT+1\n" +
+		"Africa/Bujumbura\tCAT+2\n" +
+		"Africa/Ceuta\tESP+1\n" +
+		"Africa/Dar_es_Salaam\tEAT+3\n" +
+		"Africa/Djibouti\tEAT+3\n" +
+		"Africa/Douala\tWAT+1\n" +
+		"Africa/Gaborone\tCAT+2\n" +
+		"Africa/Harare\tCAT+2\n" +
+		"Africa/Johannesburg\tCAT+2\n" +
+		"Africa/Juba\tCAT+2\n" +
+		"Africa/Kampala\tEAT+3\n" +
+		"Africa/Khartoum\tCAT+2\n" +
+		"Africa/Kigali\tCAT+2\n" +
+		"Africa/Kinshasa\tWAT+1\n" +
+		"Africa/Lagos\tWAT+1\n" +
+		"Africa/Libreville\tWAT+1\n" +
+		"Africa/Luanda\tWAT+1\n" +
+		"Africa/Lubumbashi\tCAT+2\n" +
+		"Africa/Lusaka\tCAT+2\n" +
+		"Africa/Malabo\tWAT+1\n" +
+		"Africa/Maputo\tCAT+2\n" +
+		"Africa/Maseru\tCAT+2\n" +
+		"Africa/Mbabane\tCAT+2\n" +
+		"Africa/Mogadishu\tEAT+3\n" +
+		"Africa/Nairobi\tEAT+3\n" +
+		"Africa/Ndjamena\tWAT+1\n" +
+		"Africa/Niamey\tWAT+1\n" +
+		"Africa/Porto-Novo\tWAT+1\n" +
+		"Africa/Tripoli\tCAT+2\n" +
+		"Africa/Tunis\tWAT+1\n" +
+		"Africa/Windhoek\tCAT+2\n" +
+		"America/Anchorage\tUSA-9\n" +
+		"America/Anguilla\tTTB-4\n" +
+		"America/Antigua\tTTB-4\n" +
+		"America/Araguaina\tBRA2-3\n" +
+		"America/Argentina/Buenos_Aires\tBRA2-3\n" +
+		"America/Argentina/Catamarca\tBRA2-3\n" +
+		"America/Argentina/ComodRivadavia\tBRA2-3\n" +
+		"America/Argentina/Cordoba\tBRA2-3\n" +
+		"America/Argentina/Jujuy\tBRA2-3\n" +
+		"America/Argentina/La_Rioja\tBRA2-3\n" +
+		"America/Argentina/Mendoza\tBRA2-3\n" +
+		"America/Argentina/Rio_Gallegos\tBRA2-3\n" +
+		"America/Argentina/Salta\tBRA2-3\n" +
+		"America/Argentina/San_Juan\tBRA2-3\n" +
+		"America/Argentina/San_Luis\tBRA2-3\n" +
+		"America/Argentina/Tucuman\tBRA2-3\n" +
+		"America/Argentina/Ushuaia\tBRA2-3\n" +
+		"America/Aruba\tTTB-4\n" +
+		"America/Asuncion\tBRA2-3\n" +
+		"America/Atikokan\tCOL-5\n" +
+		"America/Bahia\tBRA2-3\n" +
+		"America/Bahia_Banderas\tCAN2-6\n" +
+		"America/Barbados\tTTB-4\n" +
+		"America/Belem\tBRA2-3\n" +
+		"America/Belize\tCAN2-6\n" +
+		"America/Blanc-Sablon\tTTB-4\n" +
+		"America/Boa_Vista\tTTB-4\n" +
+		"America/Bogota\tCOL-5\n" +
+		"America/Boise\tUSA-7\n" +
+		"America/Buenos_Aires\tBRA2-3\n" +
+		"America/Cambridge_Bay\tCAN-7\n" +
+		"America/Campo_Grande\tTTB-4\n" +
+		"America/Cancun\tCOL-5\n" +
+		"America/Caracas\tTTB-4\n" +
+		"America/Catamarca\tBRA2-3\n" +
+		"America/Cayenne\tBRA2-3\n" +
+		"America/Cayman\tCOL-5\n" +
+		"America/Chicago\tUSA-6\n" +
+		"America/Chihuahua\tCAN2-6\n" +
+		"America/Ciudad_Juarez\tUSA-7\n" +
+		"America/Coral_Harbour\tCOL-5\n" +
+		"America/Cordoba\tBRA2-3\n" +
+		"America/Costa_Rica\tCAN2-6\n" +
+		"America/Coyhaique\tBRA2-3\n" +
+		"America/Creston\tUSA2-7\n" +
+		"America/Cuiaba\tTTB-4\n" +
+		"America/Curacao\tTTB-4\n" +
+		"America/Dawson\tUSA2-7\n" +
+		"America/Dawson_Creek\tUSA2-7\n" +
+		"America/Denver\tUSA-7\n" +
+		"America/Detroit\tUSA-5\n" +
+		"America/Dominica\tTTB-4\n" +
+		"America/Edmonton\tCAN-7\n" +
+		"America/Eirunepe\tCOL-5\n" +
+		"America/El_Salvador\tCAN2-6\n" +
+		"America/Ensenada\tUSA-8\n" +
+		"America/Fort_Nelson\tUSA2-7\n" +
+		"America/Fort_Wayne\tUSA-5\n" +
+		"America/Fortaleza\tBRA2-3\n" +
+		"America/Glace_Bay\tCAN-4\n" +
+		"America/Goose_Bay\tCAN-4\n" +
+		"America/Grand_Turk\tUSA-5\n" +
+		"America/Grenada\tTTB-4\n" +
+		"America/Guadeloupe\tTTB-4\n" +
+		"America/Guatemala\tCAN2-6\n" +
+		"America/Guayaquil\tCOL-5\n" +
+		"America/Guyana\tTTB-4\n" +
+		"America/Halifax\tCAN-4\n" +
+		"America/Hermosillo\tUSA2-7\n" +
+		"America/Indiana/Indianapolis\tUSA-5\n" +
+		"America/Indiana/Knox\tUSA-6\n" +
+		"America/Indiana/Marengo\tUSA-5\n" +
+		"America/Indiana/Petersburg\tUSA-5\n" +
+		"America/Indiana/Tell_City\tUSA-6\n" +
+		"America/Indiana/Vevay\tUSA-5\n" +
+		"America/Indiana/Vincennes\tUSA-5\n" +
+		"America/Indiana/Winamac\tUSA-5\n" +
+		"America/Indianapolis\tUSA-5\n" +
+		"America/Inuvik\tCAN-7\n" +
+		"America/Iqaluit\tCAN-5\n" +
+		"America/Jamaica\tCOL-5\n" +
+		"America/Jujuy\tBRA2-3\n" +
+		"America/Juneau\tUSA-9\n" +
+		"America/Kentucky/Louisville\tUSA-5\n" +
+		"America/Kentucky/Monticello\tUSA-5\n" +
+		"America/Knox_IN\tUSA-6\n" +
+		"America/Kralendijk\tTTB-4\n" +
+		"America/La_Paz\tTTB-4\n" +
+		"America/Lima\tCOL-5\n" +
+		"America/Los_Angeles\tUSA-8\n" +
+		"America/Louisville\tUSA-5\n" +
+		"America/Lower_Princes\tTTB-4\n" +
+		"America/Maceio\tBRA2-3\n" +
+		"America/Managua\tCAN2-6\n" +
+		"America/Manaus\tTTB-4\n" +
+		"America/Marigot\tTTB-4\n" +
+		"America/Martinique\tTTB-4\n" +
+		"America/Matamoros\tUSA-6\n" +
+		"America/Mazatlan\tUSA2-7\n" +
+		"America/Mendoza\tBRA2-3\n" +
+		"America/Menominee\tUSA-6\n" +
+		"America/Merida\tCAN2-6\n" +
+		"America/Metlakatla\tUSA-9\n" +
+		"America/Mexico_City\tCAN2-6\n" +
+		"America/Moncton\tCAN-4\n" +
+		"America/Monterrey\tCAN2-6\n" +
+		"America/Montevideo\tBRA2-3\n" +
+		"America/Montreal\tCAN-5\n" +
+		"America/Montserrat\tTTB-4\n" +
+		"America/Nassau\tUSA-5\n" +
+		"America/New_York\tUSA-5\n" +
+		"America/Nipigon\tCAN-5\n" +
+		"America/Nome\tUSA-9\n" +
+		"America/Noronha\tBRA-2\n" +
+		"America/North_Dakota/Beulah\tUSA-6\n" +
+		"America/North_Dakota/Center\tUSA-6\n" +
+		"America/North_Dakota/New_Salem\tUSA-6\n" +
+		"America/Ojinaga\tUSA-6\n" +
+		"America/Panama\tCOL-5\n" +
+		"America/Pangnirtung\tCAN-5\n" +
+		"America/Paramaribo\tBRA2-3\n" +
+		"America/Phoenix\tUSA2-7\n" +
+		"America/Port-au-Prince\tUSA-5\n" +
+		"America/Port_of_Spain\tTTB-4\n" +
+		"America/Porto_Acre\tCOL-5\n" +
+		"America/Porto_Velho\tTTB-4\n" +
+		"America/Puerto_Rico\tTTB-4\n" +
+		"America/Punta_Arenas\tBRA2-3\n" +
+		"America/Rainy_River\tCAN-6\n" +
+		"America/Rankin_Inlet\tCAN-6\n" +
+		"America/Recife\tBRA2-3\n" +
+		"America/Regina\tCAN2-6\n" +
+		"America/Resolute\tCAN-6\n" +
+		"America/Rio_Branco\tCOL-5\n" +
+		"America/Rosario\tBRA2-3\n" +
+		"America/Santa_Isabel\tUSA-8\n" +
+		"America/Santarem\tBRA2-3\n" +
+		"America/Santo_Domingo\tTTB-4\n" +
+		"America/Sao_Paulo\tBRA2-3\n" +
+		"America/Shiprock\tUSA-7\n" +
+		"America/Sitka\tUSA-9\n" +
+		"America/St_Barthelemy\tTTB-4\n" +
+		"America/St_Johns\tCAN-3.5\n" +
+		"America/St_Kitts\tTTB-4\n" +
+		"America/St_Lucia\tTTB-4\n" +
+		"America/St_Thomas\tTTB-4\n" +
+		"America/St_Vincent\tTTB-4\n" +
+		"America/Swift_Current\tCAN2-6\n" +
+		"America/Tegucigalpa\tCAN2-6\n" +
+		"America/Thule\tCAN-4\n" +
+		"America/Thunder_Bay\tCAN-5\n" +
+		"America/Tijuana\tUSA-8\n" +
+		"America/Toronto\tCAN-5\n" +
+		"America/Tortola\tTTB-4\n" +
+		"America/Vancouver\tCAN-8\n" +
+		"America/Virgin\tTTB-4\n" +
+		"America/Whitehorse\tUSA2-7\n" +
+		"America/Winnipeg\tCAN-6\n" +
+		"America/Yakutat\tUSA-9\n" +
+		"America/Yellowknife\tCAN-7\n" +
+		"Antarctica/Casey\tSGP+8\n" +
+		"Antarctica/Davis\tTHA+7\n" +
+		"Antarctica/DumontDUrville\tAUS2+10\n" +
+		"Antarctica/Macquarie\tAUS3+10\n" +
+		"Antarctica/McMurdo\tNZL+12\n" +
+		"Antarctica/Palmer\tBRA2-3\n" +
+		"Antarctica/Rothera\tBRA2-3\n" +
+		"Antarctica/South_Pole\tNZL+12\n" +
+		"Antarctica/Syowa\tEAT+3\n" +
+		"Arctic/Longyearbyen\tNOR+1\n" +
+		"Asia/Aden\tEAT+3\n" +
+		"Asia/Amman\tEAT+3\n" +
+		"Asia/Baghdad\tEAT+3\n" +
+		"Asia/Bahrain\tEAT+3\n" +
+		"Asia/Baku\tUAE+4\n" +
+		"Asia/Bangkok\tTHA+7\n" +
+		"Asia/Barnaul\tTHA+7\n" +
+		"Asia/Beirut\tLBN+2\n" +
+		"Asia/Brunei\tSGP+8\n" +
+		"Asia/Calcutta\tIND+5.5\n" +
+		"Asia/Chita\tJPN+9\n" +
+		"Asia/Choibalsan\tSGP+8\n" +
+		"Asia/Chongqing\tSGP+8\n" +
+		"Asia/Chungking\tSGP+8\n" +
+		"Asia/Colombo\tIND+5.5\n" +
+		"Asia/Damascus\tEAT+3\n" +
+		"Asia/Dili\tJPN+9\n" +
+		"Asia/Dubai\tUAE+4\n" +
+		"Asia/Famagusta\tCYP+2\n" +
+		"Asia/Harbin\tSGP+8\n" +
+		"Asia/Ho_Chi_Minh\tTHA+7\n" +
+		"Asia/Hong_Kong\tSGP+8\n" +
+		"Asia/Hovd\tTHA+7\n" +
+		"Asia/Irkutsk\tSGP+8\n" +
+		"Asia/Istanbul\tEAT+3\n" +
+		"Asia/Jakarta\tTHA+7\n" +
+		"Asia/Jayapura\tJPN+9\n" +
+		"Asia/Khandyga\tJPN+9\n" +
+		"Asia/Kolkata\tIND+5.5\n" +
+		"Asia/Krasnoyarsk\tTHA+7\n" +
+		"Asia/Kuala_Lumpur\tSGP+8\n" +
+		"Asia/Kuching\tSGP+8\n" +
+		"Asia/Kuwait\tEAT+3\n" +
+		"Asia/Macao\tSGP+8\n" +
+		"Asia/Macau\tSGP+8\n" +
+		"Asia/Magadan\tNCL+11\n" +
+		"Asia/Makassar\tSGP+8\n" +
+		"Asia/Manila\tSGP+8\n" +
+		"Asia/Muscat\tUAE+4\n" +
+		"Asia/Nicosia\tCYP+2\n" +
+		"Asia/Novokuznetsk\tTHA+7\n" +
+		"Asia/Novosibirsk\tTHA+7\n" +
+		"Asia/Phnom_Penh\tTHA+7\n" +
+		"Asia/Pontianak\tTHA+7\n" +
+		"Asia/Pyongyang\tJPN+9\n" +
+		"Asia/Qatar\tEAT+3\n" +
+		"Asia/Riyadh\tEAT+3\n" +
+		"Asia/Saigon\tTHA+7\n" +
+		"Asia/Sakhalin\tNCL+11\n" +
+		"Asia/Seoul\tJPN+9\n" +
+		"Asia/Shanghai\tSGP+8\n" +
+		"Asia/Singapore\tSGP+8\n" +
+		"Asia/Srednekolymsk\tNCL+11\n" +
+		"Asia/Taipei\tSGP+8\n" +
+		"Asia/Tbilisi\tUAE+4\n" +
+		"Asia/Tokyo\tJPN+9\n" +
+		"Asia/Tomsk\tTHA+7\n" +
+		"Asia/Ujung_Pandang\tSGP+8\n" +
+		"Asia/Ulaanbaatar\tSGP+8\n" +
+		"Asia/Ulan_Bator\tSGP+8\n" +
+		"Asia/Ust-Nera\tAUS2+10\n" +
+		"Asia/Vientiane\tTHA+7\n" +
+		"Asia/Vladivostok\tAUS2+10\n" +
+		"Asia/Yakutsk\tJPN+9\n" +
+		"Asia/Yerevan\tUAE+4\n" +
+		"Atlantic/Azores\tPRT-1\n" +
+		"Atlantic/Bermuda\tBMU-4\n" +
+		"Atlantic/Canary\tESP-0\n" +
+		"Atlantic/Faeroe\tFRO-0\n" +
+		"Atlantic/Faroe\tFRO-0\n" +
+		"Atlantic/Jan_Mayen\tNOR+1\n" +
+		"Atlantic/Madeira\tPRT-0\n" +
+		"Atlantic/South_Georgia\tBRA-2\n" +
+		"Atlantic/Stanley\tBRA2-3\n" +
+		"Australia/ACT\tAUS+10\n" +
+		"Australia/Adelaide\tAUS+9.5\n" +
+		"Australia/Brisbane\tAUS2+10\n" +
+		"Australia/Broken_Hill\tAUS+9.5\n" +
+		"Australia/Canberra\tAUS+10\n" +
+		"Australia/Currie\tAUS3+10\n" +
+		"Australia/Darwin\tAUS2+9.5\n" +
+		"Australia/Hobart\tAUS3+10\n" +
+		"Australia/LHI\tAUS+10.5\n" +
+		"Australia/Lindeman\tAUS2+10\n" +
+		"Australia/Lord_Howe\tAUS+10.5\n" +
+		"Australia/Melbourne\tAUS+10\n" +
+		"Australia/NSW\tAUS+10\n" +
+		"Australia/North\tAUS2+9.5\n" +
+		"Australia/Perth\tSGP+8\n" +
+		"Australia/Queensland\tAUS2+10\n" +
+		"Australia/South\tAUS+9.5\n" +
+		"Australia/Sydney\tAUS+10\n" +
+		"Australia/Tasmania\tAUS3+10\n" +
+		"Australia/Victoria\tAUS+10\n" +
+		"Australia/West\tSGP+8\n" +
+		"Australia/Yancowinna\tAUS+9.5\n" +
+		"Brazil/Acre\tCOL-5\n" +
+		"Brazil/DeNoronha\tBRA-2\n" +
+		"Brazil/East\tBRA2-3\n" +
+		"Brazil/West\tTTB-4\n" +
+		"CET\tBEL+1\n" +
+		"CST6CDT\tUSA-6\n" +
+		"Canada/Atlantic\tCAN-4\n" +
+		"Canada/Central\tCAN-6\n" +
+		"Canada/Eastern\tCAN-5\n" +
+		"Canada/Mountain\tCAN-7\n" +
+		"Canada/Newfoundland\tCAN-3.5\n" +
+		"Canada/Pacific\tCAN-8\n" +
+		"Canada/Saskatchewan\tCAN2-6\n" +
+		"Canada/Yukon\tUSA2-7\n" +
+		"EET\tGRC+2\n" +
+		"EST\tCOL-5\n" +
+		"EST5EDT\tUSA-5\n" +
+		"Eire\tIRL-0\n" +
+		"Etc/GMT+10\tUSA-10\n" +
+		"Etc/GMT+2\tBRA-2\n" +
+		"Etc/GMT+3\tBRA2-3\n" +
+		"Etc/GMT+4\tTTB-4\n" +
+		"Etc/GMT+5\tCOL-5\n" +
+		"Etc/GMT+6\tCAN2-6\n" +
+		"Etc/GMT+7\tUSA2-7\n" +
+		"Etc/GMT-1\tWAT+1\n" +
+		"Etc/GMT-10\tAUS2+10\n" +
+		"Etc/GMT-11\tNCL+11\n" +
+		"Etc/GMT-2\tCAT+2\n" +
+		"Etc/GMT-3\tEAT+3\n" +
+		"Etc/GMT-4\tUAE+4\n" +
+		"Etc/GMT-7\tTHA+7\n" +
+		"Etc/GMT-8\tSGP+8\n" +
+		"Etc/GMT-9\tJPN+9\n" +
+		"Europe/Amsterdam\tNLD+1\n" +
+		"Europe/Andorra\tESP+1\n" +
+		"Europe/Astrakhan\tUAE+4\n" +
+		"Europe/Athens\tGRC+2\n" +
+		"Europe/Belfast\tGBR-0\n" +
+		"Europe/Belgrade\tYUG+1\n" +
+		"Europe/Berlin\tGER+1\n" +
+		"Europe/Bratislava\tSVK+1\n" +
+		"Europe/Brussels\tBEL+1\n" +
+		"Europe/Bucharest\tROU+2\n" +
+		"Europe/Budapest\tHUN+1\n" +
+		"Europe/Busingen\tGER+1\n" +
+		"Europe/Chisinau\tMDA+2\n" +
+		"Europe/Copenhagen\tDNK+1\n" +
+		"Europe/Dublin\tIRL-0\n" +
+		"Europe/Gibraltar\tGIB+1\n" +
+		"Europe/Guernsey\tGBR-0\n" +
+		"Europe/Helsinki\tFIN+2\n" +
+		"Europe/Isle_of_Man\tGBR-0\n" +
+		"Europe/Istanbul\tEAT+3\n" +
+		"Europe/Jersey\tGBR-0\n" +
+		"Europe/Kaliningrad\tCAT+2\n" +
+		"Europe/Kiev\tUKR+2\n" +
+		"Europe/Kirov\tEAT+3\n" +
+		"Europe/Kyiv\tUKR+2\n" +
+		"Europe/Lisbon\tPRT-0\n" +
+		"Europe/Ljubljana\tAUT+1\n" +
+		"Europe/London\tGBR-0\n" +
+		"Europe/Luxembourg\tLUX+1\n" +
+		"Europe/Madrid\tESP+1\n" +
+		"Europe/Malta\tITA+1\n" +
+		"Europe/Mariehamn\tFIN+2\n" +
+		"Europe/Minsk\tEAT+3\n" +
+		"Europe/Monaco\tFRA+1\n" +
+		"Europe/Moscow\tEAT+3\n" +
+		"Europe/Nicosia\tCYP+2\n" +
+		"Europe/Oslo\tNOR+1\n" +
+		"Europe/Paris\tFRA+1\n" +
+		"Europe/Podgorica\tYUG+1\n" +
+		"Europe/Prague\tCZE+1\n" +
+		"Europe/Riga\tLVA+2\n" +
+		"Europe/Rome\tITA+1\n" +
+		"Europe/Samara\tUAE+4\n" +
+		"Europe/San_Marino\tITA+1\n" +
+		"Europe/Sarajevo\tHRV+1\n" +
+		"Europe/Saratov\tUAE+4\n" +
+		"Europe/Simferopol\tEAT+3\n" +
+		"Europe/Skopje\tMAK+1\n" +
+		"Europe/Sofia\tBGR+2\n" +
+		"Europe/Stockholm\tSWE+1\n" +
+		"Europe/Tallinn\tEST+2\n" +
+		"Europe/Tirane\tALB+1\n" +
+		"Europe/Tiraspol\tMDA+2\n" +
+		"Europe/Ulyanovsk\tUAE+4\n" +
+		"Europe/Uzhgorod\tUKR+2\n" +
+		"Europe/Vaduz\tCHE+1\n" +
+		"Europe/Vatican\tITA+1\n" +
+		"Europe/Vienna\tAUT+1\n" +
+		"Europe/Vilnius\tLVA+2\n" +
+		"Europe/Volgograd\tEAT+3\n" +
+		"Europe/Warsaw\tPOL+1\n" +
+		"Europe/Zagreb\tHRV+1\n" +
+		"Europe/Zaporozhye\tUKR+2\n" +
+		"Europe/Zurich\tCHE+1\n" +
+		"GB\tGBR-0\n" +
+		"GB-Eire\tGBR-0\n" +
+		"HST\tUSA-10\n" +
+		"Hongkong\tSGP+8\n" +
+		"Indian/Antananarivo\tEAT+3\n" +
+		"Indian/Christmas\tTHA+7\n" +
+		"Indian/Comoro\tEAT+3\n" +
+		"Indian/Mahe\tUAE+4\n" +
+		"Indian/Mauritius\tUAE+4\n" +
+		"Indian/Mayotte\tEAT+3\n" +
+		"Indian/Reunion\tUAE+4\n" +
+		"Jamaica\tCOL-5\n" +
+		"Japan\tJPN+9\n" +
+		"Libya\tCAT+2\n" +
+		"MET\tBEL+1\n" +
+		"MST\tUSA2-7\n" +
+		"MST7MDT\tUSA-7\n" +
+		"Mexico/BajaNorte\tUSA-8\n" +
+		"Mexico/BajaSur\tUSA2-7\n" +
+		"Mexico/General\tCAN2-6\n" +
+		"NZ\tNZL+12\n" +
+		"NZ-CHAT\tNZL+12.75\n" +
+		"Navajo\tUSA-7\n" +
+		"PRC\tSGP+8\n" +
+		"PST8PDT\tUSA-8\n" +
+		"Pacific/Auckland\tNZL+12\n" +
+		"Pacific/Bougainville\tNCL+11\n" +
+		"Pacific/Chatham\tNZL+12.75\n" +
+		"Pacific/Chuuk\tAUS2+10\n" +
+		"Pacific/Efate\tNCL+11\n" +
+		"Pacific/Galapagos\tCAN2-6\n" +
+		"Pacific/Guadalcanal\tNCL+11\n" +
+		"Pacific/Guam\tAUS2+10\n" +
+		"Pacific/Honolulu\tUSA-10\n" +
+		"Pacific/Johnston\tUSA-10\n" +
+		"Pacific/Kosrae\tNCL+11\n" +
+		"Pacific/Noumea\tNCL+11\n" +
+		"Pacific/Palau\tJPN+9\n" +
+		"Pacific/Pohnpei\tNCL+11\n" +
+		"Pacific/Ponape\tNCL+11\n" +
+		"Pacific/Port_Moresby\tAUS2+10\n" +
+		"Pacific/Rarotonga\tUSA-10\n" +
+		"Pacific/Saipan\tAUS2+10\n" +
+		"Pacific/Tahiti\tUSA-10\n" +
+		"Pacific/Truk\tAUS2+10\n" +
+		"Pacific/Yap\tAUS2+10\n" +
+		"Poland\tPOL+1\n" +
+		"Portugal\tPRT-0\n" +
+		"ROC\tSGP+8\n" +
+		"ROK\tJPN+9\n" +
+		"Singapore\tSGP+8\n" +
+		"Turkey\tEAT+3\n" +
+		"US/Alaska\tUSA-9\n" +
+		"US/Arizona\tUSA2-7\n" +
+		"US/Central\tUSA-6\n" +
+		"US/East-Indiana\tUSA-5\n" +
+		"US/Eastern\tUSA-5\n" +
+		"US/Hawaii\tUSA-10\n" +
+		"US/Indiana-Starke\tUSA-6\n" +
+		"US/Michigan\tUSA-5\n" +
+		"US/Mountain\tUSA-7\n" +
+		"US/Pacific\tUSA-8\n" +
+		"W-SU\tEAT+3\n" +
+		"WET\tPRT-0\n"},
 }
 
 var snomPhoneHtm = template.Program{
@@ -3530,68 +3426,58 @@ var snomPhoneHtm = template.Program{
 }
 
 var yealinkTables = []template.Table{
-	{Name: "codec", Entries: []template.Entry{
-		{Word: "g722", Is: "g722"},
-		{Word: "g729", Is: "g729"},
-		{Word: "opus", Is: "opus"},
-		{Word: "pcma", Is: "pcma"},
-		{Word: "pcmu", Is: "pcmu"},
-	}},
-	{Name: "key", Entries: []template.Entry{
-		{Word: "blf", Is: "16"},
-		{Word: "conference", Is: "1"},
-		{Word: "directory", Is: "61"},
-		{Word: "dnd", Is: "5"},
-		{Word: "dtmf", Is: "11"},
-		{Word: "forward", Is: "2"},
-		{Word: "group-pickup", Is: "23"},
-		{Word: "hold", Is: "4"},
-		{Word: "intercom", Is: "14"},
-		{Word: "line", Is: "15"},
-		{Word: "none", Is: "0"},
-		{Word: "park", Is: "10"},
-		{Word: "retrieve-park", Is: "56"},
-		{Word: "speed-dial", Is: "13"},
-		{Word: "transfer", Is: "3"},
-		{Word: "voicemail", Is: "12"},
-	}},
-	{Name: "language", Entries: []template.Entry{
-		{Word: "de", Is: "German"},
-		{Word: "de-DE", Is: "German"},
-		{Word: "en", Is: "English"},
-		{Word: "en-GB", Is: "English"},
-		{Word: "en-US", Is: "English"},
-		{Word: "es", Is: "Spanish"},
-		{Word: "es-419", Is: "Spanish_LA"},
-		{Word: "es-ES", Is: "Spanish"},
-		{Word: "es-MX", Is: "Spanish_LA"},
-		{Word: "fr", Is: "French"},
-		{Word: "fr-CA", Is: "French_CA"},
-		{Word: "fr-FR", Is: "French"},
-		{Word: "it", Is: "Italian"},
-		{Word: "it-IT", Is: "Italian"},
-		{Word: "pl", Is: "Polish"},
-		{Word: "pt", Is: "Portuguese"},
-		{Word: "pt-BR", Is: "Portuguese_LA"},
-		{Word: "pt-PT", Is: "Portuguese"},
-		{Word: "ru", Is: "Russian"},
-		{Word: "tr", Is: "Turkish"},
-		{Word: "zh-CN", Is: "Chinese_S"},
-		{Word: "zh-Hans", Is: "Chinese_S"},
-		{Word: "zh-Hant", Is: "Chinese_T"},
-		{Word: "zh-TW", Is: "Chinese_T"},
-	}},
-	{Name: "srtp", Entries: []template.Entry{
-		{Word: "off", Is: "0"},
-		{Word: "optional", Is: "1"},
-		{Word: "required", Is: "2"},
-	}},
-	{Name: "transport", Entries: []template.Entry{
-		{Word: "dns-naptr", Is: "3"},
-		{Word: "tcp", Is: "1"},
-		{Word: "tls", Is: "2"},
-		{Word: "udp", Is: "0"},
-	}},
+	{Name: "codec", Words: "g722\tg722\n" +
+		"g729\tg729\n" +
+		"opus\topus\n" +
+		"pcma\tpcma\n" +
+		"pcmu\tpcmu\n"},
+	{Name: "key", Words: "blf\t16\n" +
+		"conference\t1\n" +
+		"directory\t61\n" +
+		"dnd\t5\n" +
+		"dtmf\t11\n" +
+		"forward\t2\n" +
+		"group-pickup\t23\n" +
+		"hold\t4\n" +
+		"intercom\t14\n" +
+		"line\t15\n" +
+		"none\t0\n" +
+		"park\t10\n" +
+		"retrieve-park\t56\n" +
+		"speed-dial\t13\n" +
+		"transfer\t3\n" +
+		"voicemail\t12\n"},
+	{Name: "language", Words: "de\tGerman\n" +
+		"de-DE\tGerman\n" +
+		"en\tEnglish\n" +
+		"en-GB\tEnglish\n" +
+		"en-US\tEnglish\n" +
+		"es\tSpanish\n" +
+		"es-419\tSpanish_LA\n" +
+		"es-ES\tSpanish\n" +
+		"es-MX\tSpanish_LA\n" +
+		"fr\tFrench\n" +
+		"fr-CA\tFrench_CA\n" +
+		"fr-FR\tFrench\n" +
+		"it\tItalian\n" +
+		"it-IT\tItalian\n" +
+		"pl\tPolish\n" +
+		"pt\tPortuguese\n" +
+		"pt-BR\tPortuguese_LA\n" +
+		"pt-PT\tPortuguese\n" +
+		"ru\tRussian\n" +
+		"tr\tTurkish\n" +
+		"zh-CN\tChinese_S\n" +
+		"zh-Hans\tChinese_S\n" +
+		"zh-Hant\tChinese_T\n" +
+		"zh-TW\tChinese_T\n"},
+	{Name: "srtp", Words: "off\t0\n" +
+		"optional\t1\n" +
+		"required\t2\n"},
+	{Name: "transport", Words: "dns-naptr\t3\n" +
+		"tcp\t1\n" +
+		"tls\t2\n" +
+		"udp\t0\n"},
 }
 
 var yealinkMacBoot = template.Program{

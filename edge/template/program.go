@@ -54,27 +54,40 @@ type Op struct {
 	Line    uint16
 }
 
-// Entry is a word and what a vendor writes for it.
-type Entry struct{ Word, Is string }
-
-// Table is a vendor's words for ours, sorted by Word.
+// Table is a vendor's words for ours. It is one text, because a table of strings
+// would take twice the room in the module.
 type Table struct {
-	Name    string
-	Entries []Entry
+	Name string
+	// Words has a line for each word, sorted: the word, a tab, and what the vendor
+	// writes for it.
+	Words string
 }
 
 // Find returns what the table has for the word.
 func (t *Table) Find(word string) (string, bool) {
-	low, high := 0, len(t.Entries)
+	low, high := 0, len(t.Words)
 	for low < high {
-		if mid := (low + high) / 2; t.Entries[mid].Word < word {
-			low = mid + 1
-		} else {
-			high = mid
+		// The line in the middle.
+		start := (low + high) / 2
+		for start > low && t.Words[start-1] != '\n' {
+			start--
 		}
-	}
-	if low < len(t.Entries) && t.Entries[low].Word == word {
-		return t.Entries[low].Is, true
+		tab := start
+		for t.Words[tab] != '\t' {
+			tab++
+		}
+		end := tab
+		for t.Words[end] != '\n' {
+			end++
+		}
+		switch found := t.Words[start:tab]; {
+		case found == word:
+			return t.Words[tab+1 : end], true
+		case found < word:
+			low = end + 1
+		default:
+			high = start
+		}
 	}
 	return "", false
 }

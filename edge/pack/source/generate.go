@@ -69,11 +69,7 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 				wroteTables = true
 				fmt.Fprintf(&body, "var %s = []template.Table{\n", tables)
 				for _, t := range p.Tables {
-					fmt.Fprintf(&body, "{Name: %q, Entries: []template.Entry{\n", t.Name)
-					for _, e := range t.Entries {
-						fmt.Fprintf(&body, "{Word: %q, Is: %q},\n", e.Word, e.Is)
-					}
-					fmt.Fprintf(&body, "}},\n")
+					fmt.Fprintf(&body, "{Name: %q, Words: %s},\n", t.Name, literal(t.Words))
 				}
 				fmt.Fprintf(&body, "}\n\n")
 			}

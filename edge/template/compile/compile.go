@@ -48,7 +48,10 @@ func Compile(name, source string, o Options) (*template.Program, error) {
 	for _, table := range slices.Sorted(maps.Keys(o.Tables)) {
 		t := template.Table{Name: table}
 		for _, word := range slices.Sorted(maps.Keys(o.Tables[table])) {
-			t.Entries = append(t.Entries, template.Entry{Word: word, Is: o.Tables[table][word]})
+			if is := o.Tables[table][word]; strings.ContainsAny(word+is, "\t\n") {
+				return nil, fmt.Errorf("%s: table %s: a word has a tab or a line break", name, table)
+			}
+			t.Words += word + "\t" + o.Tables[table][word] + "\n"
 		}
 		c.program.Tables = append(c.program.Tables, t)
 	}
