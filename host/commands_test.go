@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"stagger/vendors"
 )
 
 // do runs a command and returns its status and what it printed.
@@ -186,5 +188,34 @@ func TestURLHasTheCredentials(t *testing.T) {
 	status, out, errs := m.do("url", "--fleet", "-")
 	if want := regexp.MustCompile(`^001565aabb01\thttps://p\.example/b/[a-z2-7]{30}/\t001565aabb01\t[a-z2-7]{26}\n001565aabb02\thttps://p\.example/o/open/\n$`); status != 0 || !want.MatchString(out) {
 		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+}
+
+func TestVendors(t *testing.T) {
+	m := newMachine(t)
+	status, out, errs := m.do("vendors", "yealink", "--window", "14400")
+	if status != 0 || !strings.Contains(out, "static.auto_provision.repeat.minutes") || !strings.Contains(out, "  240\n") || strings.Contains(out, "polycom") {
+		t.Errorf("status %d %s\n%s", status, errs, out)
+	}
+	status, out, errs = m.do("vendors", "--json")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	var names []string
+	for line := range strings.Lines(out) {
+		var f family
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Models) == 0 || len(f.Files) == 0 || len(f.Timers) < 3 {
+			t.Errorf("%s: %d models, %d files, %d timers", f.Vendor, len(f.Models), len(f.Files), len(f.Timers))
+		}
+		names = append(names, f.Vendor)
+	}
+	if len(names) != len(vendors.Packs) {
+		t.Errorf("%q, but the core has %d packs", names, len(vendors.Packs))
+	}
+	if status, _, errs := m.do("vendors", "nobody"); status != 2 || !strings.Contains(errs, `no vendor "nobody"`) {
+		t.Errorf("status %d: %s", status, errs)
 	}
 }

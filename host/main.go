@@ -39,6 +39,7 @@ var commands = []func(*world) *cobra.Command{
 	urlCommand,
 	explainCommand,
 	rotateCommand,
+	vendorsCommand,
 	planCommand,
 	simulateCommand,
 	drainCommand,

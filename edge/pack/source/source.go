@@ -144,14 +144,9 @@ func Read(dir string) (*Descriptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Descriptor{Programs: map[string]*template.Program{}}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(d); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%s: has something after the object", name)
+	d, err := Parse(name, data)
+	if err != nil {
+		return nil, err
 	}
 	if err := d.check(filepath.Base(dir)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -174,6 +169,21 @@ func Read(dir string) (*Descriptor, error) {
 			return nil, err
 		}
 		d.Programs[f.Template] = program
+	}
+	return d, nil
+}
+
+// Parse reads pack.json alone: no templates, no checks. name stands for the file in
+// errors.
+func Parse(name string, data []byte) (*Descriptor, error) {
+	d := &Descriptor{Programs: map[string]*template.Program{}}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%s: has something after the object", name)
 	}
 	return d, nil
 }

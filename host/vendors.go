@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"stagger/edge/pack/source"
+	"stagger/vendors"
+)
+
+// family is what the table of vendors says about one pack.
+type family struct {
+	Vendor string        `json:"vendor"`
+	Title  string        `json:"title"`
+	Models []familyModel `json:"models"`
+	Files  []familyFile  `json:"files"`
+	Timers []familyTimer `json:"timers"`
+	// Certificate are the issuers of the phones' client certificates.
+	Certificate []string `json:"certificate"`
+	// Unverified are the facts that have no source, or not enough of one.
+	Unverified []string `json:"unverified"`
+}
+
+type familyModel struct {
+	Name    string `json:"name"`
+	Lines   uint16 `json:"lines"`
+	Keys    uint16 `json:"keys"`
+	Modules uint16 `json:"modules"`
+}
+
+type familyFile struct {
+	Name   string `json:"name"`
+	Served bool   `json:"served"`
+	Why    string `json:"why,omitempty"`
+}
+
+type familyTimer struct {
+	Name      string `json:"name"`
+	Parameter string `json:"parameter"`
+	Unit      uint64 `json:"unit"`
+	Min       uint64 `json:"min"`
+	Max       uint64 `json:"max"`
+	// Values is how many distinct values a window gives, in this unit.
+	Values uint64 `json:"values"`
+}
+
+func vendorsCommand(w *world) *cobra.Command {
+	var (
+		asJSON bool
+		window uint64
+	)
+	c := &cobra.Command{
+		Use:   "vendors [VENDOR...]",
+		Short: "list the families of phones, their files and timers",
+		Long: `Lists the families of phones that this version knows: models, the files that the
+phones ask for, and their timers with unit and range, and how many distinct values a
+window gives in that unit. --json has also what is unverified.`,
+		Example: `  stagger vendors
+  stagger vendors yealink --window 14400
+  stagger vendors --json`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			families, err := readFamilies(args, window)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				encoder := json.NewEncoder(w.stdout)
+				for _, f := range families {
+					if err := encoder.Encode(f); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			for i, f := range families {
+				if i > 0 {
+					fmt.Fprintln(w.stdout)
+				}
+				if err := f.print(w, window); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line, one for each vendor; times in units")
+	c.Flags().Uint64Var(&window, "window", 600, "window in seconds, for the number of distinct values")
+	return c
+}
+
+func readFamilies(only []string, window uint64) ([]*family, error) {
+	names, err := fs.Glob(vendors.Descriptors, "*/pack.json")
+	if err != nil {
+		return nil, err
+	}
+	var families []*family
+	for _, name := range names {
+		data, err := vendors.Descriptors.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		d, err := source.Parse(name, data)
+		if err != nil {
+			return nil, err
+		}
+		if len(only) == 0 || slices.Contains(only, d.Vendor) {
+			families = append(families, newFamily(d, window))
+		}
+	}
+	for _, vendor := range only {
+		if !slices.ContainsFunc(families, func(f *family) bool { return f.Vendor == vendor }) {
+			return nil, misuse(fmt.Errorf("there is no vendor %q", vendor))
+		}
+	}
+	return families, nil
+}
+
+func newFamily(d *source.Descriptor, window uint64) *family {
+	f := &family{Vendor: d.Vendor, Title: d.Title, Certificate: append([]string{}, d.Certificate.Issuers...), Unverified: []string{}}
+	unverified := func(what, sources string) {
+		if slices.Contains(strings.Fields(sources), "unverified") {
+			f.Unverified = append(f.Unverified, what)
+		}
+	}
+	for _, m := range d.Models {
+		f.Models = append(f.Models, familyModel{m.Name, m.Lines, m.Keys, m.Modules})
+		unverified("model "+m.Name, m.Source)
+	}
+	for _, file := range d.Files {
+		f.Files = append(f.Files, familyFile{file.Name, file.Template != "", file.Why})
+	}
+	for _, name := range []string{"checkin", "register", "subscribe", "boot"} {
+		t, ok := d.Timers[name]
+		if !ok {
+			continue
+		}
+		f.Timers = append(f.Timers, familyTimer{name, t.Parameter, t.Unit, t.Min, t.Max, max(window/t.Unit, 1)})
+		unverified("timer "+name, t.Source)
+	}
+	if len(f.Certificate) > 0 {
+		unverified("certificate", d.Certificate.Source)
+	}
+	for _, r := range d.Reboot {
+		unverified("reboot "+r.Parameter, r.Source)
+	}
+	return f
+}
+
+func (f *family) print(w *world, window uint64) error {
+	fmt.Fprintf(w.stdout, "%s: %s\n", f.Vendor, f.Title)
+	var models []string
+	for _, m := range f.Models {
+		models = append(models, m.Name)
+	}
+	fmt.Fprintf(w.stdout, "  models   %s\n", strings.Join(models, " "))
+	for i, file := range f.Files {
+		label := ""
+		if i == 0 {
+			label = "files"
+		}
+		answer := "served"
+		if !file.Served {
+			answer = "404: " + file.Why
+		}
+		fmt.Fprintf(w.stdout, "  %-8s %s  %s\n", label, file.Name, answer)
+	}
+	table := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "  timer\tparameter\tunit\trange\tvalues in %d s\n", window)
+	for _, t := range f.Timers {
+		highest := "no limit"
+		if t.Max != 0 {
+			highest = fmt.Sprint(t.Max)
+		}
+		values := fmt.Sprint(t.Values)
+		if t.Name == "boot" {
+			values = "-"
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%d s\t%d to %s\t%s\n", t.Name, t.Parameter, t.Unit, t.Min, highest, values)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(f.Unverified) > 0 {
+		fmt.Fprintf(w.stdout, "  %d facts are unverified: --json lists them\n", len(f.Unverified))
+	}
+	return nil
+}
