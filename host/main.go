@@ -44,6 +44,8 @@ var commands = []func(*world) *cobra.Command{
 	simulateCommand,
 	drainCommand,
 	wavesCommand,
+	importCommand,
+	validateCommand,
 }
 
 func main() {

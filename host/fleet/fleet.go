@@ -8,21 +8,14 @@
 package fleet
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/tidwall/gjson"
 
 	"stagger/edge/profile"
-	"stagger/edge/record"
 )
 
 // MaxLine is the longest line in bytes: the largest document that the core takes.
@@ -119,8 +112,8 @@ func Read(name string, r io.Reader, check Check) (*Store, error) {
 		macs:    map[string]int{},
 		check:   check,
 	}
-	if err := l.lines(r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+	if err := Scan(name, r, l.document, l.keep); err != nil {
+		return nil, err
 	}
 	l.finish()
 	if len(l.errors.List) > 0 {
@@ -148,93 +141,29 @@ type device struct {
 }
 
 func (l *loader) fail(line int, format string, args ...any) {
+	l.keep(&Error{l.name, line, fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) keep(err *Error) {
 	if len(l.errors.List) == maxErrors {
 		l.errors.More++
 		return
 	}
-	l.errors.List = append(l.errors.List, &Error{l.name, line, fmt.Sprintf(format, args...)})
-}
-
-// lines reads line by line, so that what is in memory is the documents and not
-// the file beside them.
-func (l *loader) lines(r io.Reader) error {
-	in := bufio.NewReaderSize(r, MaxLine+2) // and the end of line, "\r\n" at most
-	for n := 1; ; n++ {
-		line, err := in.ReadSlice('\n')
-		long := len(bytes.TrimRight(line, "\r\n")) > MaxLine
-		for errors.Is(err, bufio.ErrBufferFull) {
-			long = true
-			_, err = in.ReadSlice('\n')
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
-		switch text := bytes.TrimSpace(line); {
-		case long:
-			l.fail(n, "longer than %d bytes", MaxLine)
-		case len(text) > 0:
-			l.document(n, string(text))
-		}
-		if err == io.EOF {
-			return nil
-		}
-	}
+	l.errors.List = append(l.errors.List, err)
 }
 
 // document takes one document in.
-func (l *loader) document(line int, text string) {
-	if !utf8.ValidString(text) {
-		l.fail(line, "not UTF-8")
-		return
-	}
-	if !gjson.Valid(text) {
-		l.fail(line, "not JSON, or more than one value on the line")
-		return
-	}
-	object := gjson.Parse(text)
-	if !object.IsObject() {
-		l.fail(line, "not an object")
-		return
-	}
-	var mac, tenant gjson.Result
-	good := true
-	// By iteration: of two fields of one name gjson's Get would take the first
-	// and other readers the last.
-	object.ForEach(func(name, value gjson.Result) bool {
-		var field *gjson.Result
-		switch name.Str {
-		case "device":
-			field = &mac
-		case "tenant":
-			field = &tenant
-		default:
-			return true
-		}
-		if field.Exists() {
-			l.fail(line, "%s is there twice", name.Str)
-			good = false
-		}
-		*field = value
-		return true
-	})
-	switch {
-	case !good:
-	case !tenant.Exists():
-		l.fail(line, "tenant is missing")
-	case tenant.Type != gjson.String || !record.IsTenant(tenant.Str):
-		l.fail(line, "tenant is not the name of a tenant")
-	case !mac.Exists():
-		l.tenant(line, tenant.Str, text)
-	case mac.Type != gjson.String || !record.IsMAC(mac.Str):
-		l.fail(line, "device is not a MAC address of twelve digits 0-9 and a-f")
-	default:
-		l.device(line, tenant.Str, mac.Str, text)
+func (l *loader) document(d Document) {
+	if d.MAC == "" {
+		l.tenant(d.Line, d.Tenant, d.Text)
+	} else {
+		l.device(d.Line, d.Tenant, d.MAC, d.Text)
 	}
 }
 
 func (l *loader) tenant(line int, tenant, text string) {
 	if first, ok := l.tenants[tenant]; ok {
-		l.fail(line, "the same tenant as on line %d", first)
+		l.fail(line, "%s", SameTenant(first))
 		return
 	}
 	key := TenantKey(tenant)
@@ -247,11 +176,8 @@ func (l *loader) device(line int, tenant, mac, text string) {
 	key := DeviceKey(tenant, mac)
 	// Also in another tenant: one phone cannot be provisioned by two.
 	if first, ok := l.macs[mac]; ok {
-		what := "the same device as on line %d"
-		if _, same := l.store.documents[key]; !same {
-			what += ", there of another tenant"
-		}
-		l.fail(line, what, first)
+		_, same := l.store.documents[key]
+		l.fail(line, "%s", SameDevice(first, same))
 		return
 	}
 	// Slices of the key, so that a map entry does not keep the line alive twice.
@@ -273,7 +199,7 @@ func (l *loader) finish() {
 	}
 	for _, d := range l.devices {
 		if _, ok := l.tenants[d.tenant]; !ok {
-			l.fail(d.line, "its tenant is not in the file")
+			l.fail(d.line, NoTenant)
 			continue
 		}
 		if l.check == nil || bad[d.tenant] {

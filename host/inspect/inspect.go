@@ -6,6 +6,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"stagger/edge/pack"
 	"stagger/edge/profile"
@@ -109,6 +110,11 @@ func Check(tenantDocument, deviceDocument string) error {
 	if err != nil {
 		return err
 	}
+	return d.Check()
+}
+
+// Check renders all files of the device and says what stops one.
+func (d *Device) Check() error {
 	for i := range d.Pack.Files {
 		f := &d.Pack.Files[i]
 		if f.Program == nil {
@@ -119,4 +125,20 @@ func Check(tenantDocument, deviceDocument string) error {
 		}
 	}
 	return nil
+}
+
+// Place takes an error of Read or Check apart: where in the document something is
+// wrong, or "", and what.
+func Place(err error) (path, what string) {
+	if err == nil {
+		return "", ""
+	}
+	if bad := (*profile.Error)(nil); errors.As(err, &bad) && err.Error() == bad.Error() {
+		return bad.Path, bad.What
+	}
+	// Other errors of a field begin with it.
+	if field, what, ok := strings.Cut(err.Error(), ": "); ok && profile.Device.Index(field) >= 0 {
+		return field, what
+	}
+	return "", err.Error()
 }
