@@ -14,6 +14,28 @@ import (
 // Packs are all vendor packs, by name.
 var Packs = []pack.Pack{
 	{
+		Vendor:      "fanvil",
+		Checkin:     pack.Timer{Unit: 0xe10, Min: 0x1, Max: 0xa8},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0},
+		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc", "g726-32"},
+		Allow:       []string{"LCDTitle", "LCDConstrast", "LCDLuminanceLevel", "BacklightOffTime"},
+		Deny:        []string(nil),
+		Models: []pack.Model{
+			{Name: "X3U", Lines: 6, Keys: 3, Features: []string{"blf"}},
+			{Name: "X4U", Lines: 12, Keys: 33, Features: []string{"blf"}},
+			{Name: "X5U", Lines: 16, Keys: 34, Features: []string{"blf", "side-4"}},
+			{Name: "X6U", Lines: 20, Keys: 65, Features: []string{"blf", "side-5"}},
+		},
+		Files: []pack.File{
+			{Prefix: "F0V*.cfg", Kind: "common"},
+			{Prefix: "", Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &fanvilMacCfg},
+			{Prefix: "fanvil_*_hwv1_0.txt", Kind: "firmware"},
+		},
+	},
+	{
 		Vendor:      "grandstream",
 		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x3c, Max: 0x15180},
 		Register:    pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20},
@@ -210,6 +232,678 @@ var Packs = []pack.Pack{
 			{Prefix: "y000000000###.cfg", Kind: "common"},
 			{Prefix: "", Suffix: "-local.cfg", MAC: true, Kind: "local"},
 		},
+	},
+}
+
+var fanvilTables = []template.Table{
+	{Name: "codec", Words: "g722\tG722\n" +
+		"g726-32\tG726-32\n" +
+		"g729\tG729\n" +
+		"ilbc\tiLBC\n" +
+		"opus\tOPUS\n" +
+		"pcma\tPCMA\n" +
+		"pcmu\tPCMU\n"},
+	{Name: "key", Words: "blf\t1\n" +
+		"directory\t21\n" +
+		"dnd\t3\n" +
+		"dtmf\t4\n" +
+		"forward\t3\n" +
+		"group-pickup\t1\n" +
+		"hold\t3\n" +
+		"intercom\t1\n" +
+		"line\t2\n" +
+		"none\t0\n" +
+		"park\t1\n" +
+		"retrieve-park\t1\n" +
+		"speed-dial\t1\n" +
+		"voicemail\t3\n"},
+	{Name: "language", Words: "ar\tar\n" +
+		"ca\tcat\n" +
+		"cs\tcz\n" +
+		"de\tde\n" +
+		"de-AT\tde\n" +
+		"de-CH\tde\n" +
+		"de-DE\tde\n" +
+		"en\ten\n" +
+		"en-GB\ten\n" +
+		"en-US\ten\n" +
+		"es\tes\n" +
+		"es-ES\tes\n" +
+		"eu\teus\n" +
+		"fr\tfr\n" +
+		"fr-CA\tfr\n" +
+		"fr-FR\tfr\n" +
+		"he\the\n" +
+		"hr\thr\n" +
+		"it\tit\n" +
+		"it-IT\tit\n" +
+		"ko\tko\n" +
+		"nl\tnl\n" +
+		"pl\tpl\n" +
+		"pt\tpt\n" +
+		"pt-PT\tpt\n" +
+		"ru\tru\n" +
+		"sk\tslo\n" +
+		"tr\ttr\n" +
+		"uk\tua\n" +
+		"zh\tcn\n" +
+		"zh-CN\tcn\n" +
+		"zh-Hans\tcn\n" +
+		"zh-Hant\ttc\n" +
+		"zh-TW\ttc\n"},
+	{Name: "protocol", Words: "http\t4\n" +
+		"https\t5\n"},
+	{Name: "srtp", Words: "off\t0\n" +
+		"optional\t1\n" +
+		"required\t2\n"},
+	{Name: "transport", Words: "dns-naptr\t0\n" +
+		"tcp\t1\n" +
+		"tls\t3\n" +
+		"udp\t0\n"},
+	{Name: "value", Words: "blf\tba\n" +
+		"directory\t\n" +
+		"dnd\tF_DND\n" +
+		"dtmf\t\n" +
+		"forward\tF_CFWD\n" +
+		"group-pickup\tf\n" +
+		"hold\tF_HOLD\n" +
+		"intercom\ti\n" +
+		"line\tSIP\n" +
+		"none\t\n" +
+		"park\tc\n" +
+		"retrieve-park\tf\n" +
+		"speed-dial\tf\n" +
+		"voicemail\tF_MWI\n"},
+}
+
+var fanvilMacCfg = template.Program{
+	Source: "mac.cfg.tmpl",
+	Cells:  30,
+	Escape: xml.Append,
+	Root:   profile.Phone,
+	Tables: fanvilTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+		"<sysConf>\n" +
+		"<Version>2.0000000000</Version>\n" +
+		"<sip>\n" +
+		"<line index=\"\">\n" +
+		"<PhoneNumber></PhoneNumber>\n" +
+		"<DisplayName></DisplayName>\n" +
+		"<RegisterAddr></RegisterAddr>\n" +
+		"<RegisterPort></RegisterPort>\n" +
+		"<RegisterUser></RegisterUser>\n" +
+		"<RegisterPswd></RegisterPswd>\n" +
+		"<RegisterTTL></RegisterTTL>\n" +
+		"<EnableReg>1</EnableReg>\n" +
+		"<ProxyAddr></ProxyAddr>\n" +
+		"<ProxyPort></ProxyPort>\n" +
+		"<ProxyUser></ProxyUser>\n" +
+		"<ProxyPswd></ProxyPswd>\n" +
+		"<ProxyAddr></ProxyAddr>\n" +
+		"<ProxyPort></ProxyPort>\n" +
+		"<ProxyUser></ProxyUser>\n" +
+		"<ProxyPswd></ProxyPswd>\n" +
+		"<BackupAddr></BackupAddr>\n" +
+		"<BakProxyAddr></BakProxyAddr>\n" +
+		"<MediaCrypto></MediaCrypto>\n" +
+		"<Subscribe>10</Subscribe>\n" +
+		"<SubExpire></SubExpire>dns-naptr\n" +
+		"<DNSSRV>1</DNSSRV>\n" +
+		"<DNSMode>2</DNSMode>\n" +
+		"<DNSSRV>0</DNSSRV>\n" +
+		"<DNSMode>0</DNSMode>\n" +
+		"<Transport></Transport>\n" +
+		"<MWINum></MWINum>\n" +
+		"<VoiceCodecMap>,</VoiceCodecMap>\n" +
+		"</line>\">\n" +
+		"<PhoneNumber></PhoneNumber>\n" +
+		"<DisplayName></DisplayName>\n" +
+		"<RegisterAddr></RegisterAddr>\n" +
+		"<RegisterUser></RegisterUser>\n" +
+		"<RegisterPswd></RegisterPswd>\n" +
+		"<EnableReg>0</EnableReg>\n" +
+		"<ProxyAddr></ProxyAddr>\n" +
+		"<ProxyPort></ProxyPort>\n" +
+		"<ProxyUser></ProxyUser>\n" +
+		"<ProxyPswd></ProxyPswd>\n" +
+		"<BackupAddr></BackupAddr>\n" +
+		"<BakProxyAddr></BakProxyAddr>\n" +
+		"</line>\n" +
+		"</sip>\n" +
+		"<phone>\n" +
+		"<MenuPassword></MenuPassword>\n" +
+		"<display>\n" +
+		"<DefaultLanguage></DefaultLanguage>\n" +
+		"<></\n" +
+		"</display>\n" +
+		"<date>\n" +
+		"<SecondSNTPServer></SecondSNTPServer>\n" +
+		"<EnableSNTP>1</EnableSNTP>\n" +
+		"<SNTPServer></SNTPServer>\n" +
+		"<SecondSNTPServer></SecondSNTPServer>\n" +
+		"<TimeZone>-</TimeZone>\n" +
+		"<TimeZoneName>UTC:</TimeZoneName>the phone cannot express when summer time changes in this time zone\n" +
+		"<EnableDST>2</EnableDST>\n" +
+		"<DSTType>2</DSTType>\n" +
+		"<DSTFixedType>2</DSTFixedType>\n" +
+		"<DSTRuleMode>0</DSTRuleMode>\n" +
+		"<DSTMinOffset></DSTMinOffset>\n" +
+		"<DSTStartMon></DSTStartMon>\n" +
+		"<DSTStartWeek></DSTStartWeek>\n" +
+		"<DSTStartWday></DSTStartWday>\n" +
+		"<DSTStartHour></DSTStartHour>\n" +
+		"<DSTEndMon></DSTEndMon>\n" +
+		"<DSTEndWeek></DSTEndWeek>\n" +
+		"<DSTEndWday></DSTEndWday>\n" +
+		"<DSTEndHour></DSTEndHour>\n" +
+		"<EnableDST>0</EnableDST>\n" +
+		"<DSTType>0</DSTType>\n" +
+		"</date>\n" +
+		"<xmlContact index=\"1\">\n" +
+		"<Name></Name>\n" +
+		"<Addr></Addr>\n" +
+		"<Name></Name>\n" +
+		"<Addr></Addr>\n" +
+		"</xmlContact>\n" +
+		"</phone>side-4side-5\n" +
+		"<dsskey>\n" +
+		"<FuncKeyPageNum>5</FuncKeyPageNum>\n" +
+		"<dssSide index=\"1\">dssSide\n" +
+		"</internal index=\"\">\n" +
+		"<Fkey index=\"\n" +
+		"<Type>0</Type>\n" +
+		"<Value></Value>\n" +
+		"<Title></Title>\n" +
+		"</Fkey>\n" +
+		"<Type></Type>voicemailforwardwith a value, make this key a speed-dial\n" +
+		"<Value>@/dtmfdirectorylineblf</Value>\n" +
+		"<Title></Title>\n" +
+		"</Fkey>>\n" +
+		"</dsskey>\n" +
+		"<web>\n" +
+		"<account index=\"1\">\n" +
+		"<Name>admin</Name>\n" +
+		"<Password></Password>\n" +
+		"<Level>10</Level>\n" +
+		"</account>\n" +
+		"</web>\n" +
+		"<ap>\n" +
+		"<DefaultUsername></DefaultUsername>\n" +
+		"<DefaultPassword></DefaultPassword>\n" +
+		"<DownloadCommonConf>0</DownloadCommonConf>\n" +
+		"<FlashServerIP>://</FlashServerIP>\n" +
+		"<FlashFileName>$mac.cfg</FlashFileName>\n" +
+		"<FlashProtocol></FlashProtocol>\n" +
+		"<FlashMode>2</FlashMode>\n" +
+		"<FlashInterval></FlashInterval>\n" +
+		"<pnp>\n" +
+		"<PNPEnable>0</PNPEnable>\n" +
+		"</pnp>\n" +
+		"</ap>\n" +
+		"<fwCheck>\n" +
+		"<EnableAutoUpgrade>1</EnableAutoUpgrade>\n" +
+		"<UpgradeServer1></UpgradeServer1>\n" +
+		"<EnableAutoUpgrade>0</EnableAutoUpgrade>\n" +
+		"<UpgradeServer1></UpgradeServer1>\n" +
+		"</fwCheck>\n" +
+		"</sysConf>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 48, Line: 4},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sysConf>"
+		{Code: template.Text, B: 48, C: 38, Line: 6},                     // 1 "\n<Version>2.0000000000</Version>\n<sip>"
+		{Code: template.Field, A: 1, C: 24, Line: 9},                     // 2
+		{Code: template.Copy, A: 2, B: 1, Line: 9},                       // 3
+		{Code: template.Range, A: 2, B: 75, Line: 9},                     // 4
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 9},                 // 5
+		{Code: template.Text, B: 86, C: 14, Line: 9},                     // 6 "\n<line index=\""
+		{Code: template.PrintFieldInt, A: 4, B: 10, Line: 10},            // 7
+		{Code: template.TextField, A: 4, B: 100, C: 16, D: 11, Line: 11}, // 8 "\">\n<PhoneNumber>"
+		{Code: template.TextField, A: 4, B: 116, C: 28, D: 15, Line: 12}, // 9 "</PhoneNumber>\n<DisplayName>"
+		{Code: template.TextField, A: 4, B: 144, C: 29, D: 1, Line: 13},  // 10 "</DisplayName>\n<RegisterAddr>"
+		{Code: template.Text, B: 173, C: 30, Line: 13},                   // 11 "</RegisterAddr>\n<RegisterPort>"
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 14},               // 12
+		{Code: template.JumpFalse, A: 5, B: 15, Line: 14},                // 13
+		{Code: template.PrintInt, A: 5, Line: 14},                        // 14
+		{Code: template.TextField, A: 4, B: 203, C: 30, D: 12, Line: 15}, // 15 "</RegisterPort>\n<RegisterUser>"
+		{Code: template.TextField, A: 4, B: 233, C: 30, D: 13, Line: 16}, // 16 "</RegisterUser>\n<RegisterPswd>"
+		{Code: template.Text, B: 263, C: 29, Line: 16},                   // 17 "</RegisterPswd>\n<RegisterTTL>"
+		{Code: template.PrintFieldInt, A: 4, B: 16, Line: 17},            // 18
+		{Code: template.Text, B: 292, C: 39, Line: 17},                   // 19 "</RegisterTTL>\n<EnableReg>1</EnableReg>"
+		{Code: template.JumpField, A: 4, B: 30, C: 4, Line: 19},          // 20
+		{Code: template.TextField, A: 4, B: 331, C: 12, D: 4, Line: 20},  // 21 "\n<ProxyAddr>"
+		{Code: template.Text, B: 343, C: 24, Line: 20},                   // 22 "</ProxyAddr>\n<ProxyPort>"
+		{Code: template.Field, A: 5, B: 4, C: 5, Line: 21},               // 23
+		{Code: template.JumpFalse, A: 5, B: 26, Line: 21},                // 24
+		{Code: template.PrintInt, A: 5, Line: 21},                        // 25
+		{Code: template.TextField, A: 4, B: 367, C: 24, D: 12, Line: 22}, // 26 "</ProxyPort>\n<ProxyUser>"
+		{Code: template.TextField, A: 4, B: 391, C: 24, D: 13, Line: 23}, // 27 "</ProxyUser>\n<ProxyPswd>"
+		{Code: template.Text, B: 415, C: 12, Line: 23},                   // 28 "</ProxyPswd>"
+		{Code: template.Jump, B: 31, Line: 19},                           // 29
+		{Code: template.Text, B: 427, C: 96, Line: 24},                   // 30 "\n<ProxyAddr></ProxyAddr>\n<ProxyPort></ProxyPort>\n<ProxyUser></ProxyUser>\n<ProxyPswd></ProxyPswd>"
+		{Code: template.Text, B: 523, C: 70, Line: 29},                   // 31 "\n<BackupAddr></BackupAddr>\n<BakProxyAddr></BakProxyAddr>\n<MediaCrypto>"
+		{Code: template.Field, A: 5, B: 4, C: 7, Line: 32},               // 32
+		{Code: template.Lookup, A: 6, B: 5, C: 4, Line: 32},              // 33
+		{Code: template.Print, A: 6, Line: 32},                           // 34
+		{Code: template.Text, B: 593, C: 26, Line: 32},                   // 35 "</MediaCrypto>\n<Subscribe>"
+		{Code: template.JumpField, A: 4, B: 39, C: 9, Line: 33},          // 36
+		{Code: template.Text, B: 619, C: 1, Line: 33},                    // 37 "1"
+		{Code: template.Jump, B: 40, Line: 33},                           // 38
+		{Code: template.Text, B: 620, C: 1, Line: 33},                    // 39 "0"
+		{Code: template.Text, B: 621, C: 24, Line: 33},                   // 40 "</Subscribe>\n<SubExpire>"
+		{Code: template.PrintFieldInt, B: 21, Line: 34},                  // 41
+		{Code: template.Text, B: 645, C: 12, Line: 34},                   // 42 "</SubExpire>"
+		{Code: template.Field, A: 5, B: 4, C: 3, Line: 35},               // 43
+		{Code: template.LoadText, A: 7, B: 657, C: 9, Line: 35},          // 44 "dns-naptr"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 35},               // 45
+		{Code: template.JumpFalse, A: 6, B: 49, Line: 35},                // 46
+		{Code: template.Text, B: 666, C: 40, Line: 35},                   // 47 "\n<DNSSRV>1</DNSSRV>\n<DNSMode>2</DNSMode>"
+		{Code: template.Jump, B: 50, Line: 35},                           // 48
+		{Code: template.Text, B: 706, C: 40, Line: 38},                   // 49 "\n<DNSSRV>0</DNSSRV>\n<DNSMode>0</DNSMode>"
+		{Code: template.Text, B: 746, C: 12, Line: 41},                   // 50 "\n<Transport>"
+		{Code: template.Field, A: 5, B: 4, C: 3, Line: 42},               // 51
+		{Code: template.Lookup, A: 6, B: 5, C: 5, Line: 42},              // 52
+		{Code: template.Print, A: 6, Line: 42},                           // 53
+		{Code: template.Text, B: 758, C: 21, Line: 42},                   // 54 "</Transport>\n<MWINum>"
+		{Code: template.Field, A: 5, B: 4, C: 8, Line: 43},               // 55
+		{Code: template.JumpFalse, A: 5, B: 58, Line: 43},                // 56
+		{Code: template.Print, A: 5, Line: 43},                           // 57
+		{Code: template.Text, B: 779, C: 9, Line: 43},                    // 58 "</MWINum>"
+		{Code: template.JumpField, B: 73, C: 27, Line: 44},               // 59
+		{Code: template.Text, B: 788, C: 16, Line: 44},                   // 60 "\n<VoiceCodecMap>"
+		{Code: template.Field, A: 5, C: 27, Line: 46},                    // 61
+		{Code: template.Copy, A: 6, B: 5, Line: 46},                      // 62
+		{Code: template.Range, A: 6, B: 72, Line: 46},                    // 63
+		{Code: template.Item, A: 6, B: 8, C: 9, Line: 46},                // 64
+		{Code: template.JumpField, A: 8, B: 71, C: 1, Line: 46},          // 65
+		{Code: template.JumpFalse, A: 9, B: 68, Line: 46},                // 66
+		{Code: template.Text, B: 804, C: 1, Line: 46},                    // 67 ","
+		{Code: template.Field, A: 10, B: 8, Line: 46},                    // 68
+		{Code: template.Lookup, A: 11, B: 10, Line: 46},                  // 69
+		{Code: template.Print, A: 11, Line: 46},                          // 70
+		{Code: template.Next, A: 6, B: 64, Line: 46},                     // 71
+		{Code: template.Text, B: 805, C: 16, Line: 46},                   // 72 "</VoiceCodecMap>"
+		{Code: template.Text, B: 821, C: 8, Line: 47},                    // 73 "\n</line>"
+		{Code: template.Next, A: 2, B: 5, Line: 9},                       // 74
+		{Code: template.Field, A: 1, C: 25, Line: 50},                    // 75
+		{Code: template.Copy, A: 2, B: 1, Line: 50},                      // 76
+		{Code: template.Range, A: 2, B: 83, Line: 50},                    // 77
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 50},                // 78
+		{Code: template.Text, B: 86, C: 14, Line: 50},                    // 79 "\n<line index=\""
+		{Code: template.PrintFieldInt, A: 4, B: 1, Line: 51},             // 80
+		{Code: template.Text, B: 829, C: 333, Line: 51},                  // 81 "\">\n<PhoneNumber></PhoneNumber>\n<DisplayName></DisplayName>\n<RegisterAddr></RegisterAddr>\n<RegisterUser></RegisterUser>\n<RegisterPswd></RegisterPswd>\n<EnableReg>0</EnableReg>\n<ProxyAddr></ProxyAddr>\n<ProxyPort></ProxyPort>\n<ProxyUser></ProxyUser>\n<ProxyPswd></ProxyPswd>\n<BackupAddr></BackupAddr>\n<BakProxyAddr></BakProxyAddr>\n</line>"
+		{Code: template.Next, A: 2, B: 78, Line: 50},                     // 82
+		{Code: template.Text, B: 1162, C: 8, Line: 65},                   // 83 "\n</sip>\n"
+		{Code: template.Text, B: 1170, C: 7, Line: 167},                  // 84 "<phone>"
+		{Code: template.Field, A: 1, C: 8, Line: 168},                    // 85
+		{Code: template.JumpFalse, A: 1, B: 90, Line: 168},               // 86
+		{Code: template.Text, B: 1177, C: 15, Line: 168},                 // 87 "\n<MenuPassword>"
+		{Code: template.Print, A: 1, Line: 169},                          // 88
+		{Code: template.Text, B: 1192, C: 15, Line: 169},                 // 89 "</MenuPassword>"
+		{Code: template.Field, A: 2, C: 6, Line: 171},                    // 90
+		{Code: template.Copy, A: 1, B: 2, Line: 171},                     // 91
+		{Code: template.JumpTrue, A: 1, B: 95, Line: 171},                // 92
+		{Code: template.Field, A: 3, C: 28, Line: 171},                   // 93
+		{Code: template.Copy, A: 1, B: 3, Line: 171},                     // 94
+		{Code: template.JumpFalse, A: 1, B: 113, Line: 171},              // 95
+		{Code: template.Text, B: 1207, C: 10, Line: 171},                 // 96 "\n<display>"
+		{Code: template.Field, A: 4, C: 6, Line: 173},                    // 97
+		{Code: template.JumpFalse, A: 4, B: 103, Line: 173},              // 98
+		{Code: template.Text, B: 1217, C: 18, Line: 173},                 // 99 "\n<DefaultLanguage>"
+		{Code: template.Lookup, A: 5, B: 4, C: 2, Line: 174},             // 100
+		{Code: template.Print, A: 5, Line: 174},                          // 101
+		{Code: template.Text, B: 1235, C: 18, Line: 174},                 // 102 "</DefaultLanguage>"
+		{Code: template.Field, A: 4, C: 28, Line: 176},                   // 103
+		{Code: template.Copy, A: 5, B: 4, Line: 176},                     // 104
+		{Code: template.Range, A: 5, B: 112, Line: 176},                  // 105
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 176},               // 106
+		{Code: template.TextField, A: 7, B: 1253, C: 2, Line: 177},       // 107 "\n<"
+		{Code: template.TextField, A: 7, B: 1255, C: 1, D: 1, Line: 177}, // 108 ">"
+		{Code: template.TextField, A: 7, B: 1256, C: 2, Line: 177},       // 109 "</"
+		{Code: template.Text, B: 1255, C: 1, Line: 177},                  // 110 ">"
+		{Code: template.Next, A: 5, B: 106, Line: 176},                   // 111
+		{Code: template.Text, B: 1258, C: 11, Line: 178},                 // 112 "\n</display>"
+		{Code: template.Field, A: 2, C: 7, Line: 181},                    // 113
+		{Code: template.Copy, A: 1, B: 2, Line: 181},                     // 114
+		{Code: template.JumpTrue, A: 1, B: 118, Line: 181},               // 115
+		{Code: template.Field, A: 3, C: 23, Line: 181},                   // 116
+		{Code: template.Copy, A: 1, B: 3, Line: 181},                     // 117
+		{Code: template.JumpFalse, A: 1, B: 223, Line: 181},              // 118
+		{Code: template.Text, B: 1269, C: 7, Line: 181},                  // 119 "\n<date>"
+		{Code: template.Field, A: 4, C: 7, Line: 183},                    // 120
+		{Code: template.Copy, A: 5, B: 4, Line: 183},                     // 121
+		{Code: template.Range, A: 5, B: 131, Line: 183},                  // 122
+		{Code: template.Item, A: 5, B: 7, C: 8, Line: 183},               // 123
+		{Code: template.JumpFalse, A: 8, B: 128, Line: 184},              // 124
+		{Code: template.TextField, A: 7, B: 1276, C: 19, Line: 185},      // 125 "\n<SecondSNTPServer>"
+		{Code: template.Text, B: 1295, C: 19, Line: 185},                 // 126 "</SecondSNTPServer>"
+		{Code: template.Jump, B: 130, Line: 184},                         // 127
+		{Code: template.TextField, A: 7, B: 1314, C: 40, Line: 188},      // 128 "\n<EnableSNTP>1</EnableSNTP>\n<SNTPServer>"
+		{Code: template.Text, B: 1354, C: 13, Line: 188},                 // 129 "</SNTPServer>"
+		{Code: template.Next, A: 5, B: 123, Line: 183},                   // 130
+		{Code: template.Field, A: 5, C: 7, Line: 191},                    // 131
+		{Code: template.Copy, A: 4, B: 5, Line: 191},                     // 132
+		{Code: template.JumpFalse, A: 4, B: 139, Line: 191},              // 133
+		{Code: template.Field, A: 6, C: 7, Line: 191},                    // 134
+		{Code: template.Len, A: 7, B: 6, Line: 191},                      // 135
+		{Code: template.LoadInt, A: 9, B: 1, Line: 191},                  // 136
+		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 191},           // 137
+		{Code: template.Copy, A: 4, B: 8, Line: 191},                     // 138
+		{Code: template.JumpFalse, A: 4, B: 141, Line: 191},              // 139
+		{Code: template.Text, B: 1367, C: 38, Line: 191},                 // 140 "\n<SecondSNTPServer></SecondSNTPServer>"
+		{Code: template.Field, A: 4, C: 23, Line: 194},                   // 141
+		{Code: template.JumpFalse, A: 4, B: 222, Line: 194},              // 142
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 196},              // 143
+		{Code: template.Field, A: 6, B: 4, C: 2, Line: 196},              // 144
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 196},                // 145
+		{Code: template.Field, A: 8, B: 4, C: 2, Line: 196},              // 146
+		{Code: template.Field, A: 9, B: 4, C: 2, Line: 196},              // 147
+		{Code: template.Add, A: 10, B: 8, C: 9, Line: 196},               // 148
+		{Code: template.Add, A: 11, B: 7, C: 10, Line: 196},              // 149
+		{Code: template.Copy, A: 12, B: 11, Line: 196},                   // 150
+		{Code: template.JumpField, A: 4, B: 155, C: 3, Line: 197},        // 151
+		{Code: template.LoadInt, A: 13, B: 2, Line: 197},                 // 152
+		{Code: template.Add, A: 14, B: 12, C: 13, Line: 197},             // 153
+		{Code: template.Copy, A: 12, B: 14, Line: 197},                   // 154
+		{Code: template.Field, A: 13, B: 4, C: 3, Line: 198},             // 155
+		{Code: template.LoadInt, A: 15, B: 45, Line: 198},                // 156
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 198},        // 157
+		{Code: template.JumpFalse, A: 14, B: 162, Line: 198},             // 158
+		{Code: template.LoadInt, A: 16, B: 1, Line: 198},                 // 159
+		{Code: template.Add, A: 17, B: 12, C: 16, Line: 198},             // 160
+		{Code: template.Copy, A: 12, B: 17, Line: 198},                   // 161
+		{Code: template.Text, B: 1405, C: 11, Line: 198},                 // 162 "\n<TimeZone>"
+		{Code: template.Field, A: 13, B: 4, C: 1, Line: 199},             // 163
+		{Code: template.LoadText, A: 15, B: 1416, C: 1, Line: 199},       // 164 "-"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 199},           // 165
+		{Code: template.JumpFalse, A: 14, B: 168, Line: 199},             // 166
+		{Code: template.Text, B: 1416, C: 1, Line: 199},                  // 167 "-"
+		{Code: template.PrintInt, A: 12, Line: 199},                      // 168
+		{Code: template.Text, B: 1417, C: 29, Line: 199},                 // 169 "</TimeZone>\n<TimeZoneName>UTC"
+		{Code: template.JumpFalse, A: 12, B: 176, Line: 201},             // 170
+		{Code: template.PrintField, A: 4, B: 1, Line: 201},               // 171
+		{Code: template.PrintFieldInt, A: 4, B: 2, Line: 201},            // 172
+		{Code: template.JumpField, A: 4, B: 176, C: 3, Line: 201},        // 173
+		{Code: template.Text, B: 1446, C: 1, Line: 201},                  // 174 ":"
+		{Code: template.PrintFieldInt, A: 4, B: 3, Line: 201},            // 175
+		{Code: template.Text, B: 1447, C: 15, Line: 201},                 // 176 "</TimeZoneName>"
+		{Code: template.JumpField, A: 4, B: 221, C: 4, Line: 203},        // 177
+		{Code: template.Field, A: 14, B: 4, C: 6, Line: 204},             // 178
+		{Code: template.Field, A: 15, B: 14, C: 5, Line: 204},            // 179
+		{Code: template.Copy, A: 13, B: 15, Line: 204},                   // 180
+		{Code: template.JumpFalse, A: 13, B: 191, Line: 204},             // 181
+		{Code: template.Field, A: 16, B: 4, C: 7, Line: 204},             // 182
+		{Code: template.Field, A: 17, B: 16, C: 5, Line: 204},            // 183
+		{Code: template.Copy, A: 13, B: 17, Line: 204},                   // 184
+		{Code: template.JumpFalse, A: 13, B: 191, Line: 204},             // 185
+		{Code: template.Field, A: 18, B: 4, C: 5, Line: 204},             // 186
+		{Code: template.LoadInt, A: 19, B: 60, Line: 204},                // 187
+		{Code: template.Less, A: 20, B: 19, C: 18, Line: 204},            // 188
+		{Code: template.Not, A: 20, B: 20, Line: 204},                    // 189
+		{Code: template.Copy, A: 13, B: 20, Line: 204},                   // 190
+		{Code: template.Not, A: 21, B: 13, Line: 204},                    // 191
+		{Code: template.JumpFalse, A: 21, B: 195, Line: 204},             // 192
+		{Code: template.Fail, B: 1462, C: 67, Line: 204},                 // 193 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 22, Line: 204},                         // 194
+		{Code: template.Text, B: 1529, C: 121, Line: 204},                // 195 "\n<EnableDST>2</EnableDST>\n<DSTType>2</DSTType>\n<DSTFixedType>2</DSTFixedType>\n<DSTRuleMode>0</DSTRuleMode>\n<DSTMinOffset>"
+		{Code: template.PrintFieldInt, A: 4, B: 5, Line: 209},            // 196
+		{Code: template.Text, B: 1650, C: 15, Line: 209},                 // 197 "</DSTMinOffset>"
+		{Code: template.Field, A: 13, B: 4, C: 6, Line: 210},             // 198
+		{Code: template.JumpFalse, A: 13, B: 209, Line: 210},             // 199
+		{Code: template.Text, B: 1665, C: 14, Line: 210},                 // 200 "\n<DSTStartMon>"
+		{Code: template.PrintFieldInt, A: 13, Line: 211},                 // 201
+		{Code: template.Text, B: 1679, C: 29, Line: 211},                 // 202 "</DSTStartMon>\n<DSTStartWeek>"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 212},           // 203
+		{Code: template.Text, B: 1708, C: 30, Line: 212},                 // 204 "</DSTStartWeek>\n<DSTStartWday>"
+		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 213},           // 205
+		{Code: template.Text, B: 1738, C: 30, Line: 213},                 // 206 "</DSTStartWday>\n<DSTStartHour>"
+		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 214},           // 207
+		{Code: template.Text, B: 1768, C: 15, Line: 214},                 // 208 "</DSTStartHour>"
+		{Code: template.Field, A: 13, B: 4, C: 7, Line: 216},             // 209
+		{Code: template.JumpFalse, A: 13, B: 220, Line: 216},             // 210
+		{Code: template.Text, B: 1783, C: 12, Line: 216},                 // 211 "\n<DSTEndMon>"
+		{Code: template.PrintFieldInt, A: 13, Line: 217},                 // 212
+		{Code: template.Text, B: 1795, C: 25, Line: 217},                 // 213 "</DSTEndMon>\n<DSTEndWeek>"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 218},           // 214
+		{Code: template.Text, B: 1820, C: 26, Line: 218},                 // 215 "</DSTEndWeek>\n<DSTEndWday>"
+		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 219},           // 216
+		{Code: template.Text, B: 1846, C: 26, Line: 219},                 // 217 "</DSTEndWday>\n<DSTEndHour>"
+		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 220},           // 218
+		{Code: template.Text, B: 1872, C: 13, Line: 220},                 // 219 "</DSTEndHour>"
+		{Code: template.Jump, B: 222, Line: 203},                         // 220
+		{Code: template.Text, B: 1885, C: 46, Line: 222},                 // 221 "\n<EnableDST>0</EnableDST>\n<DSTType>0</DSTType>"
+		{Code: template.Text, B: 1931, C: 8, Line: 226},                  // 222 "\n</date>"
+		{Code: template.Text, B: 1939, C: 23, Line: 228},                 // 223 "\n<xmlContact index=\"1\">"
+		{Code: template.Field, A: 1, C: 11, Line: 230},                   // 224
+		{Code: template.JumpField, A: 1, B: 234, C: 1, Line: 230},        // 225
+		{Code: template.Text, B: 1962, C: 7, Line: 230},                  // 226 "\n<Name>"
+		{Code: template.Field, A: 2, C: 11, Line: 231},                   // 227
+		{Code: template.PrintField, A: 2, Line: 231},                     // 228
+		{Code: template.Text, B: 1969, C: 14, Line: 231},                 // 229 "</Name>\n<Addr>"
+		{Code: template.Field, A: 2, C: 11, Line: 232},                   // 230
+		{Code: template.PrintField, A: 2, B: 1, Line: 232},               // 231
+		{Code: template.Text, B: 1983, C: 7, Line: 232},                  // 232 "</Addr>"
+		{Code: template.Jump, B: 235, Line: 230},                         // 233
+		{Code: template.Text, B: 1990, C: 28, Line: 233},                 // 234 "\n<Name></Name>\n<Addr></Addr>"
+		{Code: template.Text, B: 2018, C: 23, Line: 236},                 // 235 "\n</xmlContact>\n</phone>"
+		{Code: template.LoadInt, A: 1, B: 3, Line: 72},                   // 236
+		{Code: template.Copy, A: 2, B: 1, Line: 72},                      // 237
+		{Code: template.LoadInt, A: 3, B: 6, Line: 72},                   // 238
+		{Code: template.Copy, A: 4, B: 3, Line: 72},                      // 239
+		{Code: template.LoadInt, A: 5, Line: 72},                         // 240
+		{Code: template.Copy, A: 6, B: 5, Line: 72},                      // 241
+		{Code: template.Field, A: 7, C: 29, Line: 73},                    // 242
+		{Code: template.LoadText, A: 8, B: 2041, C: 6, Line: 73},         // 243 "side-4"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 73},                 // 244
+		{Code: template.JumpFalse, A: 9, B: 248, Line: 73},               // 245
+		{Code: template.LoadInt, A: 10, B: 4, Line: 73},                  // 246
+		{Code: template.Copy, A: 2, B: 10, Line: 73},                     // 247
+		{Code: template.Field, A: 7, C: 29, Line: 74},                    // 248
+		{Code: template.LoadText, A: 8, B: 2047, C: 6, Line: 74},         // 249 "side-5"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 74},                 // 250
+		{Code: template.JumpFalse, A: 9, B: 256, Line: 74},               // 251
+		{Code: template.LoadInt, A: 10, B: 5, Line: 74},                  // 252
+		{Code: template.Copy, A: 2, B: 10, Line: 74},                     // 253
+		{Code: template.LoadInt, A: 11, B: 12, Line: 74},                 // 254
+		{Code: template.Copy, A: 4, B: 11, Line: 74},                     // 255
+		{Code: template.Text, B: 2053, C: 64, Line: 74},                  // 256 "\n<dsskey>\n<FuncKeyPageNum>5</FuncKeyPageNum>\n<dssSide index=\"1\">"
+		{Code: template.LoadInt, A: 7, Line: 78},                         // 257
+		{Code: template.Copy, A: 8, B: 7, Line: 78},                      // 258
+		{Code: template.LoadInt, A: 9, Line: 78},                         // 259
+		{Code: template.Copy, A: 10, B: 9, Line: 78},                     // 260
+		{Code: template.LoadText, A: 11, B: 2117, C: 7, Line: 78},        // 261 "dssSide"
+		{Code: template.Copy, A: 12, B: 11, Line: 78},                    // 262
+		{Code: template.Field, A: 13, C: 4, Line: 79},                    // 263
+		{Code: template.Copy, A: 14, B: 13, Line: 79},                    // 264
+		{Code: template.Range, A: 14, B: 392, Line: 79},                  // 265
+		{Code: template.Item, A: 14, B: 16, C: 14, Line: 79},             // 266
+		{Code: template.Field, A: 17, C: 26, Line: 80},                   // 267
+		{Code: template.Copy, A: 18, B: 17, Line: 80},                    // 268
+		{Code: template.Range, A: 18, B: 304, Line: 80},                  // 269
+		{Code: template.Item, A: 18, B: 20, C: 18, Line: 80},             // 270
+		{Code: template.Field, A: 21, B: 20, C: 1, Line: 81},             // 271
+		{Code: template.Field, A: 22, B: 16, C: 1, Line: 81},             // 272
+		{Code: template.Less, A: 23, B: 22, C: 21, Line: 81},             // 273
+		{Code: template.JumpFalse, A: 23, B: 276, Line: 81},              // 274
+		{Code: template.Jump, B: 304, Line: 81},                          // 275
+		{Code: template.Field, A: 21, B: 20, C: 1, Line: 82},             // 276
+		{Code: template.Less, A: 22, B: 10, C: 21, Line: 82},             // 277
+		{Code: template.JumpFalse, A: 22, B: 303, Line: 82},              // 278
+		{Code: template.LoadInt, A: 23, B: 1, Line: 83},                  // 279
+		{Code: template.Add, A: 24, B: 8, C: 23, Line: 83},               // 280
+		{Code: template.Copy, A: 8, B: 24, Line: 83},                     // 281
+		{Code: template.Less, A: 25, B: 2, C: 8, Line: 84},               // 282
+		{Code: template.JumpFalse, A: 25, B: 299, Line: 84},              // 283
+		{Code: template.Text, B: 2124, C: 3, Line: 84},                   // 284 "\n</"
+		{Code: template.Print, A: 12, Line: 85},                          // 285
+		{Code: template.Text, B: 1255, C: 1, Line: 85},                   // 286 ">"
+		{Code: template.LoadText, A: 26, B: 2127, C: 8, Line: 86},        // 287 "internal"
+		{Code: template.Copy, A: 12, B: 26, Line: 86},                    // 288
+		{Code: template.Copy, A: 2, B: 4, Line: 86},                      // 289
+		{Code: template.LoadInt, A: 27, B: 1, Line: 86},                  // 290
+		{Code: template.Add, A: 28, B: 6, C: 27, Line: 86},               // 291
+		{Code: template.Copy, A: 6, B: 28, Line: 86},                     // 292
+		{Code: template.LoadInt, A: 29, B: 1, Line: 86},                  // 293
+		{Code: template.Copy, A: 8, B: 29, Line: 86},                     // 294
+		{Code: template.Text, B: 1253, C: 2, Line: 86},                   // 295 "\n<"
+		{Code: template.Print, A: 12, Line: 87},                          // 296
+		{Code: template.TextInt, A: 6, B: 2135, C: 8, Line: 87},          // 297 " index=\""
+		{Code: template.Text, B: 2143, C: 2, Line: 87},                   // 298 "\">"
+		{Code: template.TextInt, A: 8, B: 2145, C: 14, Line: 89},         // 299 "\n<Fkey index=\""
+		{Code: template.Text, B: 2143, C: 2, Line: 89},                   // 300 "\">"
+		{Code: template.Text, B: 2159, C: 48, Line: 240},                 // 301 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
+		{Code: template.Text, B: 2207, C: 7, Line: 89},                   // 302 "</Fkey>"
+		{Code: template.Next, A: 18, B: 270, Line: 80},                   // 303
+		{Code: template.Field, A: 17, B: 16, C: 1, Line: 92},             // 304
+		{Code: template.Copy, A: 10, B: 17, Line: 92},                    // 305
+		{Code: template.LoadInt, A: 18, B: 1, Line: 93},                  // 306
+		{Code: template.Add, A: 19, B: 8, C: 18, Line: 93},               // 307
+		{Code: template.Copy, A: 8, B: 19, Line: 93},                     // 308
+		{Code: template.Less, A: 20, B: 2, C: 8, Line: 94},               // 309
+		{Code: template.JumpFalse, A: 20, B: 326, Line: 94},              // 310
+		{Code: template.Text, B: 2124, C: 3, Line: 94},                   // 311 "\n</"
+		{Code: template.Print, A: 12, Line: 95},                          // 312
+		{Code: template.Text, B: 1255, C: 1, Line: 95},                   // 313 ">"
+		{Code: template.LoadText, A: 21, B: 2127, C: 8, Line: 96},        // 314 "internal"
+		{Code: template.Copy, A: 12, B: 21, Line: 96},                    // 315
+		{Code: template.Copy, A: 2, B: 4, Line: 96},                      // 316
+		{Code: template.LoadInt, A: 22, B: 1, Line: 96},                  // 317
+		{Code: template.Add, A: 23, B: 6, C: 22, Line: 96},               // 318
+		{Code: template.Copy, A: 6, B: 23, Line: 96},                     // 319
+		{Code: template.LoadInt, A: 24, B: 1, Line: 96},                  // 320
+		{Code: template.Copy, A: 8, B: 24, Line: 96},                     // 321
+		{Code: template.Text, B: 1253, C: 2, Line: 96},                   // 322 "\n<"
+		{Code: template.Print, A: 12, Line: 97},                          // 323
+		{Code: template.TextInt, A: 6, B: 2135, C: 8, Line: 97},          // 324 " index=\""
+		{Code: template.Text, B: 2143, C: 2, Line: 97},                   // 325 "\">"
+		{Code: template.TextInt, A: 8, B: 2145, C: 14, Line: 99},         // 326 "\n<Fkey index=\""
+		{Code: template.Text, B: 2143, C: 2, Line: 99},                   // 327 "\">"
+		{Code: template.Text, B: 2214, C: 7, Line: 101},                  // 328 "\n<Type>"
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 102},            // 329
+		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 102},           // 330
+		{Code: template.Print, A: 21, Line: 102},                         // 331
+		{Code: template.Text, B: 2221, C: 7, Line: 102},                  // 332 "</Type>"
+		{Code: template.Field, A: 21, B: 16, C: 4, Line: 103},            // 333
+		{Code: template.Copy, A: 20, B: 21, Line: 103},                   // 334
+		{Code: template.JumpFalse, A: 20, B: 343, Line: 103},             // 335
+		{Code: template.Field, A: 22, B: 16, C: 2, Line: 103},            // 336
+		{Code: template.LoadText, A: 24, B: 2228, C: 9, Line: 103},       // 337 "voicemail"
+		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 103},           // 338
+		{Code: template.JumpTrue, A: 23, B: 342, Line: 103},              // 339
+		{Code: template.LoadText, A: 25, B: 2237, C: 7, Line: 103},       // 340 "forward"
+		{Code: template.Equal, A: 23, B: 22, C: 25, Line: 103},           // 341
+		{Code: template.Copy, A: 20, B: 23, Line: 103},                   // 342
+		{Code: template.JumpFalse, A: 20, B: 346, Line: 103},             // 343
+		{Code: template.Fail, B: 2244, C: 40, Line: 103},                 // 344 "with a value, make this key a speed-dial"
+		{Code: template.Print, A: 26, Line: 103},                         // 345
+		{Code: template.Text, B: 2284, C: 8, Line: 103},                  // 346 "\n<Value>"
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 105},            // 347
+		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 105},           // 348
+		{Code: template.LoadText, A: 23, B: 619, C: 1, Line: 105},        // 349 "1"
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 105},           // 350
+		{Code: template.JumpFalse, A: 22, B: 356, Line: 105},             // 351
+		{Code: template.PrintField, A: 16, B: 4, Line: 105},              // 352
+		{Code: template.Text, B: 2292, C: 1, Line: 105},                  // 353 "@"
+		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 105},           // 354
+		{Code: template.Text, B: 2293, C: 1, Line: 105},                  // 355 "/"
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 106},            // 356
+		{Code: template.LoadText, A: 22, B: 2294, C: 4, Line: 106},       // 357 "dtmf"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 106},           // 358
+		{Code: template.JumpFalse, A: 21, B: 361, Line: 106},             // 359
+		{Code: template.PrintField, A: 16, B: 4, Line: 106},              // 360
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 107},            // 361
+		{Code: template.LoadText, A: 22, B: 2298, C: 9, Line: 107},       // 362 "directory"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 107},           // 363
+		{Code: template.JumpFalse, A: 21, B: 367, Line: 107},             // 364
+		{Code: template.Field, A: 23, C: 11, Line: 107},                  // 365
+		{Code: template.PrintField, A: 23, B: 1, Line: 107},              // 366
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 108},            // 367
+		{Code: template.Lookup, A: 21, B: 20, C: 6, Line: 108},           // 368
+		{Code: template.Print, A: 21, Line: 108},                         // 369
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 109},            // 370
+		{Code: template.LoadText, A: 22, B: 2307, C: 4, Line: 109},       // 371 "line"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 109},           // 372
+		{Code: template.JumpFalse, A: 21, B: 375, Line: 109},             // 373
+		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 109},           // 374
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 110},            // 375
+		{Code: template.LoadText, A: 22, B: 2311, C: 3, Line: 110},       // 376 "blf"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 110},           // 377
+		{Code: template.JumpFalse, A: 21, B: 386, Line: 110},             // 378
+		{Code: template.JumpField, A: 16, B: 383, C: 6, Line: 111},       // 379
+		{Code: template.PrintField, A: 16, B: 6, Line: 111},              // 380
+		{Code: template.PrintField, A: 16, B: 4, Line: 111},              // 381
+		{Code: template.Jump, B: 386, Line: 111},                         // 382
+		{Code: template.JumpField, B: 386, C: 10, Line: 111},             // 383
+		{Code: template.PrintField, B: 10, Line: 111},                    // 384
+		{Code: template.PrintField, A: 16, B: 4, Line: 111},              // 385
+		{Code: template.Text, B: 2314, C: 16, Line: 112},                 // 386 "</Value>\n<Title>"
+		{Code: template.Field, A: 20, B: 16, C: 5, Line: 113},            // 387
+		{Code: template.JumpFalse, A: 20, B: 390, Line: 113},             // 388
+		{Code: template.Print, A: 20, Line: 113},                         // 389
+		{Code: template.Text, B: 2330, C: 16, Line: 113},                 // 390 "</Title>\n</Fkey>"
+		{Code: template.Next, A: 14, B: 266, Line: 79},                   // 391
+		{Code: template.Field, A: 13, C: 26, Line: 116},                  // 392
+		{Code: template.Copy, A: 14, B: 13, Line: 116},                   // 393
+		{Code: template.Range, A: 14, B: 424, Line: 116},                 // 394
+		{Code: template.Item, A: 14, B: 16, C: 14, Line: 116},            // 395
+		{Code: template.Field, A: 17, B: 16, C: 1, Line: 117},            // 396
+		{Code: template.Less, A: 18, B: 10, C: 17, Line: 117},            // 397
+		{Code: template.JumpFalse, A: 18, B: 423, Line: 117},             // 398
+		{Code: template.LoadInt, A: 19, B: 1, Line: 118},                 // 399
+		{Code: template.Add, A: 20, B: 8, C: 19, Line: 118},              // 400
+		{Code: template.Copy, A: 8, B: 20, Line: 118},                    // 401
+		{Code: template.Less, A: 21, B: 2, C: 8, Line: 119},              // 402
+		{Code: template.JumpFalse, A: 21, B: 419, Line: 119},             // 403
+		{Code: template.Text, B: 2124, C: 3, Line: 119},                  // 404 "\n</"
+		{Code: template.Print, A: 12, Line: 120},                         // 405
+		{Code: template.Text, B: 1255, C: 1, Line: 120},                  // 406 ">"
+		{Code: template.LoadText, A: 22, B: 2127, C: 8, Line: 121},       // 407 "internal"
+		{Code: template.Copy, A: 12, B: 22, Line: 121},                   // 408
+		{Code: template.Copy, A: 2, B: 4, Line: 121},                     // 409
+		{Code: template.LoadInt, A: 23, B: 1, Line: 121},                 // 410
+		{Code: template.Add, A: 24, B: 6, C: 23, Line: 121},              // 411
+		{Code: template.Copy, A: 6, B: 24, Line: 121},                    // 412
+		{Code: template.LoadInt, A: 25, B: 1, Line: 121},                 // 413
+		{Code: template.Copy, A: 8, B: 25, Line: 121},                    // 414
+		{Code: template.Text, B: 1253, C: 2, Line: 121},                  // 415 "\n<"
+		{Code: template.Print, A: 12, Line: 122},                         // 416
+		{Code: template.TextInt, A: 6, B: 2135, C: 8, Line: 122},         // 417 " index=\""
+		{Code: template.Text, B: 2143, C: 2, Line: 122},                  // 418 "\">"
+		{Code: template.TextInt, A: 8, B: 2145, C: 14, Line: 124},        // 419 "\n<Fkey index=\""
+		{Code: template.Text, B: 2143, C: 2, Line: 124},                  // 420 "\">"
+		{Code: template.Text, B: 2159, C: 48, Line: 240},                 // 421 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
+		{Code: template.Text, B: 2207, C: 7, Line: 124},                  // 422 "</Fkey>"
+		{Code: template.Next, A: 14, B: 395, Line: 116},                  // 423
+		{Code: template.Text, B: 2124, C: 3, Line: 126},                  // 424 "\n</"
+		{Code: template.Print, A: 12, Line: 127},                         // 425
+		{Code: template.Text, B: 2346, C: 11, Line: 127},                 // 426 ">\n</dsskey>"
+		{Code: template.Field, A: 13, C: 8, Line: 129},                   // 427
+		{Code: template.JumpFalse, A: 13, B: 432, Line: 129},             // 428
+		{Code: template.Text, B: 2357, C: 56, Line: 129},                 // 429 "\n<web>\n<account index=\"1\">\n<Name>admin</Name>\n<Password>"
+		{Code: template.Print, A: 13, Line: 133},                         // 430
+		{Code: template.Text, B: 2413, C: 47, Line: 133},                 // 431 "</Password>\n<Level>10</Level>\n</account>\n</web>"
+		{Code: template.Text, B: 2460, C: 5, Line: 137},                  // 432 "\n<ap>"
+		{Code: template.Field, A: 13, C: 19, Line: 139},                  // 433
+		{Code: template.JumpFalse, A: 13, B: 439, Line: 139},             // 434
+		{Code: template.TextField, B: 2465, C: 18, D: 15, Line: 140},     // 435 "\n<DefaultUsername>"
+		{Code: template.Text, B: 2483, C: 36, Line: 140},                 // 436 "</DefaultUsername>\n<DefaultPassword>"
+		{Code: template.Print, A: 13, Line: 141},                         // 437
+		{Code: template.Text, B: 2519, C: 18, Line: 141},                 // 438 "</DefaultPassword>"
+		{Code: template.TextField, B: 2537, C: 59, D: 30, Line: 145},     // 439 "\n<DownloadCommonConf>0</DownloadCommonConf>\n<FlashServerIP>"
+		{Code: template.TextField, B: 2596, C: 3, D: 31, Line: 145},      // 440 "://"
+		{Code: template.Text, B: 2599, C: 72, Line: 145},                 // 441 "</FlashServerIP>\n<FlashFileName>$mac.cfg</FlashFileName>\n<FlashProtocol>"
+		{Code: template.Field, A: 13, C: 30, Line: 147},                  // 442
+		{Code: template.Lookup, A: 14, B: 13, C: 3, Line: 147},           // 443
+		{Code: template.Print, A: 14, Line: 147},                         // 444
+		{Code: template.Text, B: 2671, C: 16, Line: 147},                 // 445 "</FlashProtocol>"
+		{Code: template.Text, B: 2687, C: 41, Line: 148},                 // 446 "\n<FlashMode>2</FlashMode>\n<FlashInterval>"
+		{Code: template.PrintFieldInt, B: 20, Line: 150},                 // 447
+		{Code: template.Text, B: 2728, C: 16, Line: 150},                 // 448 "</FlashInterval>"
+		{Code: template.Text, B: 2744, C: 54, Line: 151},                 // 449 "\n<pnp>\n<PNPEnable>0</PNPEnable>\n</pnp>\n</ap>\n<fwCheck>"
+		{Code: template.JumpField, B: 454, C: 12, Line: 157},             // 450
+		{Code: template.TextField, B: 2798, C: 58, D: 12, Line: 159},     // 451 "\n<EnableAutoUpgrade>1</EnableAutoUpgrade>\n<UpgradeServer1>"
+		{Code: template.Text, B: 2856, C: 17, Line: 159},                 // 452 "</UpgradeServer1>"
+		{Code: template.Jump, B: 455, Line: 157},                         // 453
+		{Code: template.Text, B: 2873, C: 75, Line: 160},                 // 454 "\n<EnableAutoUpgrade>0</EnableAutoUpgrade>\n<UpgradeServer1></UpgradeServer1>"
+		{Code: template.Text, B: 2948, C: 23, Line: 163},                 // 455 "\n</fwCheck>\n</sysConf>\n"
 	},
 }
 
