@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"stagger/edge/profile"
 )
@@ -30,11 +31,15 @@ const maxErrors = 1000
 // either: it is printed.
 type Check func(tenant, device string) error
 
-// A Store has all documents of a fleet in memory. It does not change once it is
+// A Store has all documents of a fleet in memory. They do not change once they are
 // read, so it is safe for concurrent use.
 type Store struct {
 	documents map[string]string
 	tenants   int
+	// owners is the tenant of every MAC, made when it is first asked for: a server
+	// knows the tenant from the path and never does.
+	index  sync.Once
+	owners map[string]string
 }
 
 // TenantKey and DeviceKey are the keys under which the core asks.

@@ -23,11 +23,18 @@ func (s *Store) MACs() []string {
 
 // TenantOf returns the tenant of the device with this MAC, which no two have.
 func (s *Store) TenantOf(mac string) (string, bool) {
+	s.index.Do(s.indexOwners)
+	tenant, ok := s.owners[mac]
+	return tenant, ok
+}
+
+// indexOwners fills owners. Its strings share the memory of the keys.
+func (s *Store) indexOwners() {
+	s.owners = make(map[string]string, s.Devices())
 	for key := range s.documents {
-		rest, ok := strings.CutPrefix(key, "device:")
-		if tenant, of, _ := strings.Cut(rest, ":"); ok && of == mac {
-			return tenant, true
+		if rest, ok := strings.CutPrefix(key, "device:"); ok {
+			tenant, mac, _ := strings.Cut(rest, ":")
+			s.owners[mac] = tenant
 		}
 	}
-	return "", false
 }
