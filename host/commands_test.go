@@ -194,7 +194,8 @@ func TestURLHasTheCredentials(t *testing.T) {
 func TestVendors(t *testing.T) {
 	m := newMachine(t)
 	status, out, errs := m.do("vendors", "yealink", "--window", "14400")
-	if status != 0 || !strings.Contains(out, "static.auto_provision.repeat.minutes") || !strings.Contains(out, "  240\n") || strings.Contains(out, "polycom") {
+	if status != 0 || !strings.Contains(out, "static.auto_provision.repeat.minutes") || !strings.Contains(out, "  240\n") ||
+		!strings.Contains(out, "  auth     basic, digest\n  cert     Yealink Equipment Issuing CA\n") || strings.Contains(out, "polycom") {
 		t.Errorf("status %d %s\n%s", status, errs, out)
 	}
 	status, out, errs = m.do("vendors", "--json")

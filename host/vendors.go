@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -21,6 +20,8 @@ type family struct {
 	Models []familyModel `json:"models"`
 	Files  []familyFile  `json:"files"`
 	Timers []familyTimer `json:"timers"`
+	// Auth are the kinds of HTTP authentication that the phones can do.
+	Auth []string `json:"auth"`
 	// Certificate are the issuers of the phones' client certificates.
 	Certificate []string `json:"certificate"`
 	// Unverified are the facts that have no source, or not enough of one.
@@ -59,8 +60,9 @@ func vendorsCommand(w *world) *cobra.Command {
 		Use:   "vendors [VENDOR...]",
 		Short: "list the families of phones, their files and timers",
 		Long: `Lists the families of phones that this version knows: models, the files that the
-phones ask for, and their timers with unit and range, and how many distinct values a
-window gives in that unit. --json has also what is unverified.`,
+phones ask for, what they can show (kinds of HTTP authentication, and who issued their
+client certificates), and their timers with unit and range, and how many distinct
+values a window gives in that unit. --json has also what is unverified.`,
 		Example: `  stagger vendors
   stagger vendors yealink --window 14400
   stagger vendors --json`,
@@ -95,20 +97,12 @@ window gives in that unit. --json has also what is unverified.`,
 }
 
 func readFamilies(only []string, window uint64) ([]*family, error) {
-	names, err := fs.Glob(vendors.Descriptors, "*/pack.json")
+	descriptors, err := source.Descriptors(vendors.Descriptors)
 	if err != nil {
 		return nil, err
 	}
 	var families []*family
-	for _, name := range names {
-		data, err := vendors.Descriptors.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		d, err := source.Parse(name, data)
-		if err != nil {
-			return nil, err
-		}
+	for _, d := range descriptors {
 		if len(only) == 0 || slices.Contains(only, d.Vendor) {
 			families = append(families, newFamily(d, window))
 		}
@@ -122,7 +116,10 @@ func readFamilies(only []string, window uint64) ([]*family, error) {
 }
 
 func newFamily(d *source.Descriptor, window uint64) *family {
-	f := &family{Vendor: d.Vendor, Title: d.Title, Certificate: append([]string{}, d.Certificate.Issuers...), Unverified: []string{}}
+	f := &family{
+		Vendor: d.Vendor, Title: d.Title, Auth: append([]string{}, d.Auth.Kinds...),
+		Certificate: append([]string{}, d.Certificate.Issuers...), Unverified: []string{},
+	}
 	unverified := func(what, sources string) {
 		if slices.Contains(strings.Fields(sources), "unverified") {
 			f.Unverified = append(f.Unverified, what)
@@ -143,6 +140,7 @@ func newFamily(d *source.Descriptor, window uint64) *family {
 		f.Timers = append(f.Timers, familyTimer{name, t.Parameter, t.Unit, t.Min, t.Max, max(window/t.Unit, 1)})
 		unverified("timer "+name, t.Source)
 	}
+	unverified("auth", d.Auth.Source)
 	if len(f.Certificate) > 0 {
 		unverified("certificate", d.Certificate.Source)
 	}
@@ -170,6 +168,14 @@ func (f *family) print(w *world, window uint64) error {
 		}
 		fmt.Fprintf(w.stdout, "  %-8s %s  %s\n", label, file.Name, answer)
 	}
+	orNone := func(words []string) string {
+		if len(words) == 0 {
+			return "none that is known"
+		}
+		return strings.Join(words, ", ")
+	}
+	fmt.Fprintf(w.stdout, "  auth     %s\n", orNone(f.Auth))
+	fmt.Fprintf(w.stdout, "  cert     %s\n", orNone(f.Certificate))
 	table := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  timer\tparameter\tunit\trange\tvalues in %d s\n", window)
 	for _, t := range f.Timers {

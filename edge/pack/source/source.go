@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,8 +38,10 @@ type Descriptor struct {
 	Tables map[string]Words  `json:"tables"`
 	Extra  Extra             `json:"extra"`
 	Reboot []RebootParameter `json:"reboot"`
-	// Certificate describes the phones' own client certificates.
+	// Certificate describes the phones' own client certificates, and Auth what they can
+	// answer a 401 with.
 	Certificate Certificate `json:"certificate"`
+	Auth        Auth        `json:"auth"`
 	// Sources are the texts behind the facts, by the tag used elsewhere.
 	Sources map[string]string `json:"sources"`
 
@@ -91,6 +94,12 @@ type Certificate struct {
 	Attribute string   `json:"attribute"`
 	Issuers   []string `json:"issuers"`
 	Source    string   `json:"source"`
+}
+
+// Auth says which kinds of HTTP authentication the phones can do: "basic", "digest".
+type Auth struct {
+	Kinds  []string `json:"kinds"`
+	Source string   `json:"source"`
 }
 
 // Extra says which parameters beyond the profile's fields may be set: names, or
@@ -188,6 +197,27 @@ func Parse(name string, data []byte) (*Descriptor, error) {
 	return d, nil
 }
 
+// Descriptors reads the pack.json of every folder of fsys: see Parse.
+func Descriptors(fsys fs.FS) ([]*Descriptor, error) {
+	names, err := fs.Glob(fsys, "*/pack.json")
+	if err != nil {
+		return nil, err
+	}
+	var all []*Descriptor
+	for _, name := range names {
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		d, err := Parse(name, data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
 func (d *Descriptor) check(folder string) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -270,6 +300,12 @@ func (d *Descriptor) check(folder string) error {
 			fail("certificate: needs the attribute that holds the MAC")
 		}
 	}
+	for _, kind := range d.Auth.Kinds {
+		if !slices.Contains([]string{"basic", "digest"}, kind) {
+			fail("auth: %q: the kinds are basic and digest", kind)
+		}
+	}
+	source("auth", d.Auth.Source)
 	for _, r := range d.Reboot {
 		source("reboot "+r.Parameter, r.Source)
 	}

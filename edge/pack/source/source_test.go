@@ -19,6 +19,7 @@ const goodPack = `{
   "tables": {"transport": {"udp": "0"}},
   "extra": {"allow": ["screen.*"], "deny": ["screen.lock*"]},
   "certificate": {"attribute": "CN", "issuers": ["Acme"], "source": "guide"},
+  "auth": {"kinds": ["basic"], "source": "guide"},
   "reboot": [{"parameter": "vlan", "source": "guide"}],
   "sources": {"guide": "Acme, administrator guide, p. 12"}
 }`
@@ -98,6 +99,8 @@ func TestReadRefuses(t *testing.T) {
 		{"codec", `"pcma"`, `"mp3"`, `codec "mp3": a profile cannot name it`},
 		{"deny in upper case", `"screen.lock*"`, `"screen.Lock*"`, `extra: "screen.Lock*"`},
 		{"certificate without attribute", `"attribute": "CN", `, ``, "certificate: needs the attribute"},
+		{"auth", `["basic"]`, `["basic", "ntlm"]`, `auth: "ntlm": the kinds are basic and digest`},
+		{"auth without source", `["basic"], "source": "guide"`, `["basic"]`, "auth: has no source"},
 		{"certificate without source", `["Acme"], "source": "guide"`, `["Acme"]`, "certificate: has no source"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
