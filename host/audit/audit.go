@@ -47,6 +47,7 @@ var Rules = []Rule{
 	{"short-secret", Warning, "A password is short enough to be guessed."},
 	{"open-tenant", Warning, "The tenant asks phones for nothing."},
 	{"plain-url", Warning, "A URL is not https: what is fetched can be read and replaced on the way."},
+	{"unreachable", Warning, "What a document says can have no effect, or what a tenant asks for can be shown by no phone."},
 	{"staged", Note, "Devices are staged: they get no account, key or password."},
 }
 
@@ -130,7 +131,9 @@ type audit struct {
 	options Options
 	tenants map[string]*tenant
 	macs    map[uint64]first
-	report  Report
+	// kinds are the kinds of HTTP authentication, by vendor.
+	kinds  map[string][]string
+	report Report
 }
 
 // Run reads the file twice, for a device can stand in front of its tenant; it keeps
@@ -139,6 +142,10 @@ func Run(name string, file io.ReadSeeker, o Options) (*Report, error) {
 	a := &audit{name: name, options: o, tenants: map[string]*tenant{}, macs: map[uint64]first{}}
 	if o.Show == nil {
 		a.options.Show = func(float64) {}
+	}
+	var err error
+	if a.kinds, err = kinds(); err != nil {
+		return nil, err
 	}
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -379,31 +386,37 @@ func (w *worker) device(d fleet.Document) {
 	case profile.Staged:
 		w.staged[d.Tenant]++
 	}
-	document := gjson.Parse(d.Text)
+	document, defaults := gjson.Parse(d.Text), gjson.Parse(t.text)
 	keys := document.Get("keys")
 	if !keys.Exists() {
-		keys = gjson.Get(t.text, "keys")
+		keys = defaults.Get("keys")
 	}
 	urls(document, add, "phonebook.url", "firmware_url")
 	secrets(document, keys, add)
 
 	seen := map[group]bool{}
-	for _, s := range device.Timers {
-		for _, found := range w.timer(s) {
-			path, own := origin(document, gjson.Parse(t.text), s.Name)
-			g := group{d.Tenant, found[0], path, found[1]}
-			// Many lines of a phone have the same from one place.
-			if seen[g] {
-				continue
-			}
-			seen[g] = true
-			if own {
-				add(g.rule, path, g.message)
-			} else {
-				w.groups[g]++
-			}
+	// either adds a finding to the device, or to its tenant that it has it from.
+	either := func(rule, path, message string, own bool) {
+		g := group{d.Tenant, rule, path, message}
+		// Many lines of a phone have the same from one place.
+		if seen[g] {
+			return
+		}
+		seen[g] = true
+		if own {
+			add(rule, path, message)
+		} else {
+			w.groups[g]++
 		}
 	}
+	for _, s := range device.Timers {
+		for _, found := range w.timer(s) {
+			path, own := origin(document, defaults, s.Name)
+			either(found[0], path, found[1], own)
+		}
+	}
+	w.demands(device, defaults, func(path, message string) { either("unreachable", path, message, false) })
+	w.settings(device, document, defaults, func(path, message string, own bool) { either("unreachable", path, message, own) })
 }
 
 // timer returns rules and messages for one timer of a device. A message is the same

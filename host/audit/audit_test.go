@@ -111,6 +111,41 @@ func TestFindings(t *testing.T) {
 				key + "lines[2].password: is shorter than 12 characters (short-secret)",
 			},
 		},
+		"demands that no phone meets": {
+			text: strings.Replace(tenant(`,"auth":"digest","client_cert":true`), "https", "http", 1) + device(`,"vendor":"snom","model":"D785"`) +
+				strings.Replace(device(`,"vendor":"snom","model":"D785"`), "bb01", "bb02", 1) + strings.Replace(line(""), "bb01", "bb03", 1),
+			want: []string{
+				"1: warning: tenant:t: url: is not an https URL (plain-url)",
+				"1: warning: tenant:t: auth: asks for digest, which phones of snom are not known to do; of 2 devices (unreachable)",
+				"1: warning: tenant:t: client_cert: asks for a certificate, and the URL is without TLS, where there are none: every request is refused; of 3 devices (unreachable)",
+				"1: warning: tenant:t: client_cert: asks for a certificate, and the issuer of those of snom is not known: every request is refused; of 2 devices (unreachable)",
+			},
+		},
+		"demands that phones meet": {text: tenant(`,"auth":"digest","client_cert":true`) + line(""), want: nil},
+		"settings without effect": {
+			text: tenant(`,"timers":{"boot":20},"keys":[{"type":"line","pickup":"*8"}]`) +
+				device(`,"vendor":"snom","model":"D785","extra":{"yealink":{"phone_setting.backlight_time":"60"},"SECRET":{"x":"y"}}`) +
+				strings.Replace(device(`,"vendor":"snom","model":"D785","timers":{"boot":30},"keys":[{"type":"blf","value":"1","pickup":"*8"},{"type":"none","pickup":"*8"}]`), "bb01", "bb02", 1) +
+				strings.Replace(device(`,"timers":{"boot":0}`), "bb01", "bb03", 1),
+			want: []string{
+				"1: warning: tenant:t: keys[0].pickup: is a pickup code of a key without a lamp: it has no effect; of 2 devices (unreachable)",
+				"1: warning: tenant:t: timers.boot: phones of snom have no such delay: it has no effect; of 1 devices (unreachable)",
+				key + "extra.*: is for phones of another vendor: it has no effect (unreachable)",
+				key + "extra.yealink: is for phones of another vendor: it has no effect (unreachable)",
+				"3: warning: device:t:001565aabb02: keys[1].pickup: is a pickup code of a key without a lamp: it has no effect (unreachable)",
+				"3: warning: device:t:001565aabb02: timers.boot: phones of snom have no such delay: it has no effect (unreachable)",
+			},
+		},
+		"ports without effect": {
+			text: strings.Replace(tenant(""), `"server"`, `"outbound_port":5062,"server"`, 1) + line("") + strings.Replace(line(`,"outbound_proxy":"sbc.example"`), "bb01", "bb02", 1) +
+				strings.Replace(line(`,"outbound_proxy":"sbc.example","transport":"dns-naptr","port":5061`), "bb01", "bb03", 1) +
+				strings.Replace(line(`,"outbound_port":5063`), "bb01", "bb04", 1),
+			want: []string{
+				"1: warning: tenant:t: line.outbound_port: is a port of an outbound proxy, and there is none: it has no effect; of 1 devices (unreachable)",
+				"4: warning: device:t:001565aabb03: lines[0].port: is a port beside dns-naptr, where the DNS names the port (unreachable)",
+				"5: warning: device:t:001565aabb04: lines[0].outbound_port: is a port of an outbound proxy, and there is none: it has no effect (unreachable)",
+			},
+		},
 		"staged": {
 			text: tenant("") + strings.Replace(device(`,"state":"staged"`), long, "SECRET", 1),
 			want: []string{"1: note: tenant:t: staged devices: 1 (staged)", key + "lines[0].password: is shorter than 12 characters (short-secret)"},
