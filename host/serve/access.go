@@ -90,8 +90,8 @@ func methodClass(method string) string {
 }
 
 // record is the access log's line for one request.
-func record(r *http.Request, response *wire.Response, written int, took time.Duration, client netip.Addr) []slog.Attr {
-	attrs := make([]slog.Attr, 0, 16)
+func record(r *http.Request, response *wire.Response, documents string, written int, took time.Duration, client netip.Addr) []slog.Attr {
+	attrs := make([]slog.Attr, 0, 20)
 	attrs = append(attrs,
 		slog.String("method", methodClass(r.Method)),
 		slog.String("path", loggedPath(r.RequestURI)),
@@ -103,6 +103,9 @@ func record(r *http.Request, response *wire.Response, written int, took time.Dur
 	)
 	for _, field := range response.Audit {
 		attrs = append(attrs, slog.String(field.Name, field.Value))
+	}
+	if documents != "" {
+		attrs = append(attrs, slog.String("documents", documents))
 	}
 	return attrs
 }

@@ -61,12 +61,14 @@ func (s Site) Handler() http.Handler {
 		plainHTTP: strings.Join(s.PlainHTTP, ","),
 		open:      strings.Join(s.Open, ","),
 		hosts:     strings.ToLower(strings.Join(s.Hosts, ",")),
+		digester:  newDigester(s.Keys),
 	}
 }
 
 type phones struct {
 	Site
 	plainHTTP, open, hosts string
+	digester               *digester
 }
 
 // requests are reused: each has room for its facts and documents.
@@ -84,18 +86,19 @@ func (p *phones) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		after = p.Admit.admit(r.RequestURI, client, start)
 	}
 	var response wire.Response
+	var documents string
 	var err error
 	if after > 0 {
 		response = later(r.Method, after)
 	} else {
-		response, err = p.answer(r, start, trusted)
+		response, documents, err = p.answer(r, start, trusted)
 	}
 	written := send(w, r, &response)
 	took := p.Now().Sub(start)
 	if p.Metrics != nil {
 		p.Metrics.observe(&response, took)
 	}
-	attrs := record(r, &response, written, took, client)
+	attrs := record(r, &response, documents, written, took, client)
 	level := slog.LevelInfo
 	if response.Status >= 500 && after == 0 {
 		level = slog.LevelError
@@ -106,15 +109,16 @@ func (p *phones) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// answer asks the core.
-func (p *phones) answer(r *http.Request, now time.Time, trusted bool) (wire.Response, error) {
+// answer asks the core. documents tells those apart that it answered from.
+func (p *phones) answer(r *http.Request, now time.Time, trusted bool) (response wire.Response, documents string, err error) {
 	request := requests.Get().(*wire.Request)
 	p.fill(request, r, now, trusted)
-	response, err := exchange.Answer(r.Context(), p.Core, p.Store, request)
+	response, err = exchange.Answer(r.Context(), p.Core, p.Store, request)
+	documents = p.digester.documents(request.Documents)
 	clear(request.Facts)
 	clear(request.Documents)
 	requests.Put(request)
-	return response, err
+	return response, documents, err
 }
 
 func (p *phones) fill(request *wire.Request, r *http.Request, now time.Time, trusted bool) {

@@ -678,4 +678,9 @@ func TestRealCore(t *testing.T) {
 	if strings.Contains(r.logs.String(), good[4:]) {
 		t.Error("the token is in the log")
 	}
+	// The record names what the answer was made of, and nothing where nothing was read.
+	list := lines(t, r.logs)
+	if list[0]["documents"] == nil || list[0]["documents"] != list[1]["documents"] || list[2]["documents"] != nil {
+		t.Errorf("documents: %v, %v, %v", list[0]["documents"], list[1]["documents"], list[2]["documents"])
+	}
 }
