@@ -33,6 +33,9 @@ type Model struct {
 	Lines, Keys, Modules, ModuleKeys uint16
 	// Features are words that a template may ask for.
 	Features []string
+	// ASCII says that the phone reads nothing else. A profile with another
+	// character in it is refused, not changed.
+	ASCII bool
 }
 
 // Timer is a parameter of a phone for a timer.

@@ -254,7 +254,39 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 			return nil, err
 		}
 	}
+	if b.model.ASCII {
+		if err := ascii(Phone, phone); err != nil {
+			return nil, err
+		}
+	}
 	return phone, nil
+}
+
+// ascii looks for a text that a phone which reads ASCII only would garble: a name
+// on a display, and a password as well.
+func ascii(schema *record.Schema, r record.Record) *Error {
+	for i := range schema.Fields {
+		f := &schema.Fields[i]
+		if f.Name == "" {
+			continue // hidden: it gets into no file
+		}
+		for j := range len(r[i].Str) {
+			if r[i].Str[j] >= 0x80 {
+				return wrong("has a character outside ASCII, which is all that the model reads").within(f.Name)
+			}
+		}
+		for j, item := range r[i].List {
+			err := ascii(f.Of, item)
+			switch {
+			case err == nil:
+			case f.Kind == record.Group:
+				return err.within(f.Name)
+			default:
+				return err.item(j).within(f.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // inTwo takes a URL apart: its scheme, and what comes behind it. Both are unset
@@ -465,6 +497,11 @@ func (b *Builder) lines(phone, tenant, device, timers record.Record, active bool
 	// last is the line before, and used the last one that is not free.
 	last, used := int64(0), int64(0)
 	for i := range stored {
+		if b.model.ASCII {
+			if err := ascii(Line, stored[i]); err != nil {
+				return err.item(i).within("lines")
+			}
+		}
 		l := a.New(len(PhoneLine.Fields))
 		copy(l, stored[i])
 		b.inherit(lineSettings, l, defaults)
@@ -717,6 +754,12 @@ func (b *Builder) extra(phone, tenant, device record.Record) *Error {
 				name := s[PairName].Str
 				if !b.pack.Allows(name) {
 					return wrong("is not a setting that a profile may set").within(name).within(b.pack.Vendor).within("extra")
+				}
+				if b.model.ASCII {
+					if err := ascii(Setting, s); err != nil {
+						err.Path = ""
+						return err.within(name).within(b.pack.Vendor).within("extra")
+					}
 				}
 				i := 0
 				for i < len(all) && all[i][PairName].Str < name {

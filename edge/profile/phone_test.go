@@ -669,6 +669,36 @@ func TestBoot(t *testing.T) {
 	}
 }
 
+// A model that reads ASCII only is refused every other character that would get into
+// its file, and no more than that.
+func TestASCII(t *testing.T) {
+	const what = ": has a character outside ASCII, which is all that the model reads"
+	const two = `"lines":[{"user":"1","password":"p","enabled":false},{"user":"2","password":"p",%s}]`
+	for _, c := range []struct{ name, tenant, device, want string }{
+		{"plain", base(""), active(`"admin_password":"~!"`), ""},
+		{"label of a line", base(""), cases.DeviceWith(fmt.Sprintf(two, `"label":"Zoë"`)), "lines[1].label" + what},
+		{"name of a line", base(""), cases.DeviceWith(fmt.Sprintf(two, `"display_name":"支店"`)), "lines[1].display_name" + what},
+		{"password of a line", base(""), cases.DeviceWith(fmt.Sprintf(two, `"password":"é"`)), "lines[1].password" + what},
+		{"label of a key", base(""), active(`"keys":[{"type":"dnd"},{"type":"dnd","label":"é"}]`), "keys[1].label" + what},
+		{"label of a tenant's key", base(`"keys":[{"type":"dnd","label":"é"}]`), active(""), "keys[0].label" + what},
+		{"admin password", base(`"admin_password":"é"`), active(""), "admin_password" + what},
+		{"phonebook", base(`"phonebook":{"name":"é","url":"http://a/"}`), active(""), "phonebook.name" + what},
+		{"setting", base(`"extra":{"acme":{"a.c":"1","ring.tone":"é"}}`), active(""), "extra.acme.ring.tone" + what},
+		{"setting of another vendor", base(`"extra":{"other":{"ring.tone":"é"}}`), active(""), ""},
+		{"staged", base(`"state":"staged","phonebook":{"name":"é","url":"http://a/"}`), active(""), ""},
+	} {
+		c.tenant = strings.Replace(c.tenant, `"D2"`, `"A2"`, 1)
+		c.device = strings.Replace(c.device, `"password":"p","password"`, `"password"`, 1)
+		_, _, err := build(t, c.tenant, c.device)
+		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+		if _, _, err := build(t, strings.Replace(c.tenant, `"A2"`, `"D2"`, 1), c.device); err != nil {
+			t.Errorf("%s, on a model that reads all: %v", c.name, err)
+		}
+	}
+}
+
 // Settings of the device's vendor, sorted; the device's own win.
 func TestExtra(t *testing.T) {
 	for _, c := range []struct{ name, tenant, device, want string }{

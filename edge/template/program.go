@@ -44,6 +44,7 @@ const (
 	LookupInt                     // cell A = what table C has for the number in cell B
 	Fail                          // stop: Text[B:B+C] says why
 	Has                           // cell A = the list in cell B has an item whose first field is the string in cell C
+	PrintAs                       // write cell A, a string, through Escapes[B]
 )
 
 // Op is one operation. Line is the line of the source.
@@ -107,6 +108,9 @@ type Program struct {
 	// Cells is how many cells a run needs.
 	Cells  int
 	Escape Escape
+	// Escapes are the syntax's escapers for places with rules of their own. Empty
+	// where the template has no such place.
+	Escapes []Escape
 	// Root is the schema of the record that Run takes.
 	Root *record.Schema
 }

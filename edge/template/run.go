@@ -94,12 +94,16 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 				return b, p.fail(op, notSet)
 			}
 			b = appendInt(b, v.Num)
-		case Print:
+		case Print, PrintAs:
 			if !m.cells[op.A].Set {
 				return b, p.fail(op, notSet)
 			}
+			write := escape
+			if op.Code == PrintAs {
+				write = p.Escapes[op.B]
+			}
 			var bad string
-			if b, bad = escape(b, m.cells[op.A].Str); bad != "" {
+			if b, bad = write(b, m.cells[op.A].Str); bad != "" {
 				return b, p.fail(op, bad)
 			}
 		case PrintBool:

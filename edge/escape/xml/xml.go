@@ -3,9 +3,9 @@
 // line. What XML cannot carry is refused, never changed: a tab or line feed in an
 // attribute would be read as a blank, and most other controls are not XML at all.
 //
-// There are three escapers, which write the same and refuse more and more. A pack
-// chooses by model between Append and AppendASCII, which is for a model whose
-// manual allows ASCII only, and by place in the template AppendURL.
+// There are three escapers, which write the same and refuse more and more. Append
+// is for every value; a template chooses the others for single places, by what
+// the phone does with what it has read there.
 package xml
 
 import "stagger/edge/record"
@@ -48,34 +48,34 @@ func Append(b []byte, s string) ([]byte, string) {
 	return append(b, s[from:]...), ""
 }
 
-// AppendASCII is Append for a phone that reads ASCII only. A template that would
-// rather show something else than be refused must ask before it prints.
-func AppendASCII(b []byte, s string) ([]byte, string) {
+// AppendItem is Append for a part of a value that a phone takes apart: a list of
+// "name=value" with ";" between, in which "$" begins a macro.
+func AppendItem(b []byte, s string) ([]byte, string) {
+	for i := range len(s) {
+		if s[i] == ';' || s[i] == '$' {
+			return b, "has a character that a list could take for its own"
+		}
+	}
+	return Append(b, s)
+}
+
+// AppendURL is Append for a parameter that a phone reads as a rule: it expands
+// macros, which begin with "$", and takes blanks, braces and bars as its own
+// syntax. A value there is a URL or a part of one. It may hold what a URL may (RFC
+// 3986, section 2), but for the "$".
+func AppendURL(b []byte, s string) ([]byte, string) {
 	out, bad := Append(b, s)
 	if bad != "" {
 		return b, bad
 	}
 	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return b, "has a character outside ASCII"
-		}
-	}
-	return out, ""
-}
-
-// AppendURL is AppendASCII for a parameter that a phone reads as a rule: it
-// expands macros, which begin with "$", and takes blanks, braces and bars as its
-// own syntax. A value there is a URL or a part of one. It may hold what a URL may
-// (RFC 3986, section 2), but for the "$".
-func AppendURL(b []byte, s string) ([]byte, string) {
-	out, bad := AppendASCII(b, s)
-	if bad != "" {
-		return b, bad
-	}
-	for i := range len(s) {
-		switch s[i] {
+		switch c := s[i]; c {
 		case '$', ' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}':
 			return b, "has a character that a rule could take for its own"
+		default:
+			if c >= 0x80 {
+				return b, "has a character outside ASCII"
+			}
 		}
 	}
 	return out, ""

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,9 @@ type Model struct {
 	Modules    uint16   `json:"modules,omitempty"`
 	ModuleKeys uint16   `json:"module_keys,omitempty"`
 	Features   []string `json:"features,omitempty"`
-	Source     string   `json:"source"`
+	// ASCII says that the phone reads nothing else.
+	ASCII  bool   `json:"ascii,omitempty"`
+	Source string `json:"source"`
 }
 
 // Certificate says which attribute of the subject has the MAC, and the common names
@@ -115,15 +118,25 @@ type RebootParameter struct {
 	Source    string `json:"source"`
 }
 
-// Syntaxes are the escapers, by the name that a descriptor uses.
-var Syntaxes = map[string]string{
-	"keyvalue": "stagger/edge/escape/keyvalue",
-	"xml":      "stagger/edge/escape/xml",
-	"percent":  "stagger/edge/escape/percent",
-	"colon":    "stagger/edge/escape/colon",
-	"quoted":   "stagger/edge/escape/quoted",
-	"marked":   "stagger/edge/escape/marked",
+// Syntax is how files are escaped: Append of a package, and in single places, by
+// the names that the function "as" has for them, its other escapers.
+type Syntax struct {
+	Package string
+	As      map[string]string
 }
+
+// Syntaxes are the escapers, by the name that a descriptor uses.
+var Syntaxes = map[string]Syntax{
+	"keyvalue": {Package: "stagger/edge/escape/keyvalue"},
+	"xml":      {Package: "stagger/edge/escape/xml", As: map[string]string{"item": "AppendItem", "url": "AppendURL"}},
+	"percent":  {Package: "stagger/edge/escape/percent"},
+	"colon":    {Package: "stagger/edge/escape/colon", As: map[string]string{"label": "AppendLabel"}},
+	"quoted":   {Package: "stagger/edge/escape/quoted"},
+	"marked":   {Package: "stagger/edge/escape/marked"},
+}
+
+// names are those that "as" knows, in the order in which a program has them.
+func (s Syntax) names() []string { return slices.Sorted(maps.Keys(s.As)) }
 
 // Load reads all packs below dir, in the order of their names.
 func Load(dir string) ([]*Descriptor, error) {
@@ -173,7 +186,9 @@ func Read(dir string) (*Descriptor, error) {
 		if err != nil {
 			return nil, err
 		}
-		program, err := compile.Compile(filepath.ToSlash(path), string(text), compile.Options{Root: profile.Phone, Tables: tables})
+		program, err := compile.Compile(filepath.ToSlash(path), string(text), compile.Options{
+			Root: profile.Phone, Tables: tables, Escapes: Syntaxes[d.Syntax].names(),
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +249,7 @@ func (d *Descriptor) check(folder string) error {
 	if d.Vendor != folder {
 		fail("vendor %q is not the name of the folder, %q", d.Vendor, folder)
 	}
-	if Syntaxes[d.Syntax] == "" {
+	if _, ok := Syntaxes[d.Syntax]; !ok {
 		fail("unknown syntax %q", d.Syntax)
 	}
 	kinds := map[string]bool{}
@@ -325,7 +340,7 @@ func (d *Descriptor) Pack() pack.Pack {
 	p.Certificate = pack.Certificate{Attribute: d.Certificate.Attribute, Issuers: d.Certificate.Issuers}
 	for _, m := range d.Models {
 		p.Models = append(p.Models, pack.Model{
-			Name: m.Name, Lines: m.Lines, Keys: m.Keys, Modules: m.Modules, ModuleKeys: m.ModuleKeys, Features: m.Features,
+			Name: m.Name, Lines: m.Lines, Keys: m.Keys, Modules: m.Modules, ModuleKeys: m.ModuleKeys, Features: m.Features, ASCII: m.ASCII,
 		})
 	}
 	for _, f := range d.Files {

@@ -64,6 +64,41 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// What only some packs have is in the generated source where it belongs, and nowhere
+// else.
+func TestGenerate(t *testing.T) {
+	d, err := read(t, goodPack, "{{.mac}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := Generate([]*Descriptor{d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	xml := strings.NewReplacer(`"keyvalue"`, `"xml"`, `"lines": 1`, `"ascii": true, "lines": 1`).Replace(goodPack)
+	if d, err = read(t, xml, "{{.mac}} {{as \"url\" .url}}\n"); err != nil {
+		t.Fatal(err)
+	}
+	special, err := Generate([]*Descriptor{d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Escapes: []template.Escape{xml.AppendItem, xml.AppendURL}", "{Code: template.PrintAs, A: 1, B: 1, Line: 1}", "ASCII: true"} {
+		if got := strings.Join(strings.Fields(string(special)), " "); !strings.Contains(got, want) {
+			t.Errorf("no %s in:\n%s", want, special)
+		}
+	}
+	if strings.Contains(string(plain), "Escapes") || strings.Contains(string(plain), "ASCII") {
+		t.Errorf("what the pack does not have:\n%s", plain)
+	}
+	if p := d.Pack(); !p.Models[0].ASCII {
+		t.Error("the model is not ASCII")
+	}
+	if _, err := read(t, goodPack, "{{as \"url\" .url}}\n"); err == nil || !strings.Contains(err.Error(), `mac.tmpl:1: the syntax has no escaper "url"`) {
+		t.Errorf("%v", err)
+	}
+}
+
 // Every mistake in a descriptor is an error that says where.
 func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{

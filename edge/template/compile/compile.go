@@ -18,9 +18,10 @@ import (
 
 // Functions lists the functions of the subset beside the standard ones: "code"
 // writes a value in a vendor's own word, "has" asks a list of single words, "add"
-// adds two numbers, "fail" refuses to render and says why.
+// adds two numbers, "fail" refuses to render and says why, "as" prints a text
+// through another escaper than the one of the file.
 var Functions = []string{
-	"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "len", "add", "code", "has", "fail",
+	"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "len", "add", "code", "has", "fail", "as",
 }
 
 // Options is what a source is compiled against.
@@ -29,11 +30,14 @@ type Options struct {
 	Root *record.Schema
 	// Tables are the vendor's words for the function "code", by name.
 	Tables map[string]map[string]string
+	// Escapes are the names that the function "as" knows, in the order of the
+	// program's Escapes.
+	Escapes []string
 }
 
 // Compile compiles the template source. Name is the path that errors show, as
 // in "vendors/yealink/mac.cfg.tmpl:12: unknown field .lines.lable". The program
-// has no Escape yet.
+// has no Escape and no Escapes yet.
 func Compile(name, source string, o Options) (*template.Program, error) {
 	names := map[string]any{}
 	for _, f := range Functions {
@@ -269,7 +273,15 @@ func (c *compiler) node(n parse.Node) {
 			c.declare(n.Pipe)
 			return
 		}
-		c.scope(func() { c.print(n, c.pipe(n.Pipe)) })
+		c.scope(func() {
+			commands := n.Pipe.Cmds
+			end := len(commands) - 1
+			if f, ok := commands[end].Args[0].(*parse.IdentifierNode); ok && f.Ident == "as" {
+				c.printAs(f, commands[end].Args[1:], c.commands(commands[:end]))
+				return
+			}
+			c.print(n, c.pipe(n.Pipe))
+		})
 	case *parse.IfNode:
 		c.scope(func() {
 			value := c.declare(n.Pipe)
@@ -405,6 +417,31 @@ func (c *compiler) print(n parse.Node, v operand) {
 	}
 }
 
+// printAs prints a text through the escaper that is named; last is what is piped
+// into it. A value has no escaper of its own, so that this is the only place where
+// "as" can stand.
+func (c *compiler) printAs(f *parse.IdentifierNode, args []parse.Node, last *operand) {
+	if last == nil && len(args) == 2 {
+		v := c.value(args[1])
+		last, args = &v, args[:1]
+	}
+	if last == nil || len(args) != 1 {
+		c.errorf(f, "as needs the name of an escaper in quotes, and a text")
+	}
+	name, ok := args[0].(*parse.StringNode)
+	if !ok {
+		c.errorf(f, "as needs the name of an escaper in quotes, and a text")
+	}
+	escaper := slices.Index(c.options.Escapes, name.Text)
+	if escaper < 0 {
+		c.errorf(f, "the syntax has no escaper %q", name.Text)
+	}
+	if last.kind != record.String || last.mixed {
+		c.errorf(f, "what as prints is %s", describe(*last))
+	}
+	c.emit(f, template.PrintAs, c.fetch(f, *last).cell, escaper, 0)
+}
+
 // fetch makes sure that the value is in a cell of its own.
 func (c *compiler) fetch(n parse.Node, v operand) operand {
 	if !v.lazy {
@@ -457,13 +494,16 @@ func (c *compiler) variable(n parse.Node, name string) *variable {
 	return nil
 }
 
-func (c *compiler) pipe(p *parse.PipeNode) operand {
-	var value *operand
-	for _, command := range p.Cmds {
+func (c *compiler) pipe(p *parse.PipeNode) operand { return *c.commands(p.Cmds) }
+
+// commands compiles commands that are piped into each other; no commands have no
+// value.
+func (c *compiler) commands(list []*parse.CommandNode) (value *operand) {
+	for _, command := range list {
 		v := c.command(command, value)
 		value = &v
 	}
-	return *value
+	return value
 }
 
 // command compiles one command of a pipeline; last is the value piped into it.
@@ -699,6 +739,8 @@ func (c *compiler) call(f *parse.IdentifierNode, args []parse.Node, last *operan
 		c.emit(f, template.Fail, 0, offset, length)
 		// It never returns; as far as types go it is a text.
 		return operand{kind: record.String, cell: c.take(f, 1)}
+	case "as":
+		c.errorf(f, "as is the last thing that happens to a value, when it is printed")
 	case "has":
 		need(2, 2)
 		list := arg(0)

@@ -60,9 +60,9 @@ func raw(b []byte, s string) ([]byte, string) { return append(b, s...), "" }
 
 func program(t testing.TB, source string) (*template.Program, error) {
 	t.Helper()
-	p, err := Compile("dir/test.tmpl", source, Options{Root: root, Tables: tables})
+	p, err := Compile("dir/test.tmpl", source, Options{Root: root, Tables: tables, Escapes: []string{"first", "second"}})
 	if p != nil {
-		p.Escape = raw
+		p.Escape, p.Escapes = raw, []template.Escape{raw, raw}
 	}
 	return p, err
 }
@@ -126,6 +126,7 @@ func TestAgreesWithTheStandardLibrary(t *testing.T) {
 		`{{if has .words "b"}}b{{end}}{{if has .words "z"}}z{{end}}`, `{{eq .none "x"}}`, `{{lt .nowhere.x 1}}`,
 		`{{define "t"}}<{{.x}}{{.name}}>{{end}}{{template "t" .at}}{{range .items}}{{template "t" .at}}{{end}}`,
 		`{{define "t"}}{{$.name}}{{end}}{{with .at}}{{template "t" .}}{{end}}`, `{{(.at).x}}`, `{{$.at.x}}`,
+		`{{as "first" .s}}{{.s | as "second"}}{{code "color" .s | as "first"}}{{range .words}}{{as "second" .}}{{end}}`, `{{as "first" .none}}`, `{{.nowhere.name | as "first"}}`,
 		`{{range .items}}{{.none}}{{end}}`, `{{if .b}}{{if .off}}a{{else}}b{{end}}{{end}}`,
 	} {
 		if !agree(t, source) {
@@ -165,6 +166,18 @@ func TestBuildErrors(t *testing.T) {
 		`{{define "t"}}{{end}}{{template "t"}}`:                     `dir/test.tmpl:1: template "t" is used without a value; write {{template "t" .}}`,
 		"{{.s 1}}":                                                  "dir/test.tmpl:1: .s is no function",
 		"{{nil}}":                                                   "dir/test.tmpl:1: nil is not part of the subset",
+		`{{as "third" .s}}`:                                         `dir/test.tmpl:1: the syntax has no escaper "third"`,
+		`{{as .s .s}}`:                                              "dir/test.tmpl:1: as needs the name of an escaper in quotes, and a text",
+		`{{as "first"}}`:                                            "dir/test.tmpl:1: as needs the name of an escaper in quotes, and a text",
+		`{{.s | as}}`:                                               "dir/test.tmpl:1: as needs the name of an escaper in quotes, and a text",
+		`{{as "first" .s .s}}`:                                      "dir/test.tmpl:1: as needs the name of an escaper in quotes, and a text",
+		`{{.s | as "first" .s}}`:                                    "dir/test.tmpl:1: as needs the name of an escaper in quotes, and a text",
+		`{{as "first" .n}}`:                                         "dir/test.tmpl:1: what as prints is a number",
+		`{{as "first" (or .s .n)}}`:                                 "dir/test.tmpl:1: what as prints is one of several types",
+		`{{$x := as "first" .s}}`:                                   "dir/test.tmpl:1: as is the last thing that happens to a value, when it is printed",
+		`{{as "first" .s | code "color"}}`:                          "dir/test.tmpl:1: as is the last thing that happens to a value, when it is printed",
+		`{{if as "first" .s}}{{end}}`:                               "dir/test.tmpl:1: as is the last thing that happens to a value, when it is printed",
+		`{{(as "first" .s)}}`:                                       "dir/test.tmpl:1: as is the last thing that happens to a value, when it is printed",
 		"{{$y}}":                                                    "dir/test.tmpl:1: undefined variable \"$y\"",
 	} {
 		_, err := program(t, source)
@@ -192,6 +205,26 @@ func TestRunErrors(t *testing.T) {
 		if _, err := new(template.Machine).Run(p, nil, testRecord); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", source, err, want)
 		}
+	}
+}
+
+// "as" goes through the escaper that it names and leaves the others their values.
+func TestAs(t *testing.T) {
+	p, err := program(t, `a {{.s}} {{as "first" .s}} {{as "second" .at.name}} {{code "color" "b" | as "first"}} {{.s}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := func(with string) template.Escape {
+		return func(b []byte, s string) ([]byte, string) { return append(b, with+s+with...), "" }
+	}
+	p.Escape, p.Escapes = mark("'"), []template.Escape{mark("1"), mark("2")}
+	out, stopped := new(template.Machine).Run(p, nil, testRecord)
+	if want := "a 'alpha' 1alpha1 2here2 1green1 'alpha'"; stopped != nil || string(out) != want {
+		t.Errorf("%s, %v, want %s", out, stopped, want)
+	}
+	p.Escapes[1] = func(b []byte, s string) ([]byte, string) { return b, "is refused" }
+	if _, stopped := new(template.Machine).Run(p, nil, testRecord); stopped == nil || stopped.Error() != "test.tmpl:1: is refused" {
+		t.Errorf("%v", stopped)
 	}
 }
 
@@ -341,7 +374,7 @@ func FuzzAgainstTheStandardLibrary(f *testing.F) {
 	for _, source := range []string{
 		`{{.s}}`, `{{range $i, $e := .items}}{{$i}}{{$e.n}}{{else}}x{{end}}`, `{{if and .s (eq .n 42)}}{{end}}`,
 		`{{with .at}}{{.x}}{{else}}{{end}}`, `{{define "t"}}{{.}}{{end}}{{template "t" .s}}`, `{{$x := .s}}{{$x = "y"}}{{$x}}`,
-		`{{code "color" .s}}{{add 1 2 | add 3}}{{len .items}}`, `{{range .items}}{{break}}{{end}}`,
+		`{{code "color" .s}}{{add 1 2 | add 3}}{{len .items}}`, `{{as "first" .s}}{{.s | as "second"}}`, `{{range .items}}{{break}}{{end}}`,
 	} {
 		f.Add(source)
 	}

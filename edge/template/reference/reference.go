@@ -72,6 +72,8 @@ func Parse(name, source string, tables map[string]map[string]string) (*Template,
 			}
 			return is, nil
 		},
+		// The text alone: what it is written through, text/template does not know.
+		"as":   func(_, value string) string { return value },
 		"fail": func(why string) (string, error) { return "", errors.New(why) },
 		"has": func(list []any, word string) bool {
 			for _, item := range list {
