@@ -161,7 +161,7 @@ func fanvilWants(s *source.Descriptor, d *device) map[string]string {
 	}
 	want := map[string]string{
 		"Version": "2.0000000000", "ap/FlashServerIP": strings.TrimSuffix(ownURL, "/"), "ap/FlashFileName": "$mac.cfg", "ap/FlashProtocol": "5", "ap/FlashMode": "2",
-		"ap/FlashInterval": d.timer(0, "checkin", 0), "ap/DownloadCommonConf": "0", "ap/pnp/PNPEnable": "0",
+		"ap/FlashInterval": d.timer(0, "checkin", 0), "ap/DownloadCommonConf": "0", "ap/pnp/PNPEnable": "0", "sip/RegFailInterval": "60",
 		"ap/DefaultUsername": "", "ap/DefaultPassword": "", "fwCheck/EnableAutoUpgrade": "0", "fwCheck/UpgradeServer1": text(d.firmwareURL),
 		"phone/display/DefaultLanguage": s.Tables["language"][d.language], "phone/date/EnableSNTP": "", "phone/date/SNTPServer": "",
 		"phone/date/SecondSNTPServer": "", "phone/xmlContact 1/Name": fanvilEmpty, "phone/xmlContact 1/Addr": fanvilEmpty,

@@ -253,6 +253,7 @@ func grandstreamWants(s *source.Descriptor, d *device) map[string]string {
 		set(130, 48, map[string]string{"udp": "0", "tcp": "1", "tls": "2", "dns-naptr": "0"}[l.transport])
 		set(31, 10, "1")
 		set(32, 12, d.timer(1, "register."+strconv.Itoa(l.index), l.register))
+		set(138, 71, "60")
 		set(183, 43, map[string]string{"off": "0", "optional": "1", "required": "2"}[l.srtp])
 		want["P"+strconv.Itoa(2212+100*l.index)], want["P"+strconv.Itoa(2233+100*l.index)] = empty, empty
 		subscription, mode := "P"+strconv.Itoa(25951+100*l.index), "P"+strconv.Itoa(6751+l.index)

@@ -369,6 +369,7 @@ var fanvilMacCfg = template.Program{
 		"<BackupAddr></BackupAddr>\n" +
 		"<BakProxyAddr></BakProxyAddr>\n" +
 		"</line>\n" +
+		"<RegFailInterval>60</RegFailInterval>\n" +
 		"</sip>\n" +
 		"<phone>\n" +
 		"<MenuPassword></MenuPassword>\n" +
@@ -531,379 +532,379 @@ var fanvilMacCfg = template.Program{
 		{Code: template.PrintFieldInt, A: 4, B: 1, Line: 51},             // 80
 		{Code: template.Text, B: 829, C: 333, Line: 51},                  // 81 "\">\n<PhoneNumber></PhoneNumber>\n<DisplayName></DisplayName>\n<RegisterAddr></RegisterAddr>\n<RegisterUser></RegisterUser>\n<RegisterPswd></RegisterPswd>\n<EnableReg>0</EnableReg>\n<ProxyAddr></ProxyAddr>\n<ProxyPort></ProxyPort>\n<ProxyUser></ProxyUser>\n<ProxyPswd></ProxyPswd>\n<BackupAddr></BackupAddr>\n<BakProxyAddr></BakProxyAddr>\n</line>"
 		{Code: template.Next, A: 2, B: 78, Line: 50},                     // 82
-		{Code: template.Text, B: 1162, C: 8, Line: 65},                   // 83 "\n</sip>\n"
-		{Code: template.Text, B: 1170, C: 7, Line: 167},                  // 84 "<phone>"
-		{Code: template.Field, A: 1, C: 8, Line: 168},                    // 85
-		{Code: template.JumpFalse, A: 1, B: 90, Line: 168},               // 86
-		{Code: template.Text, B: 1177, C: 15, Line: 168},                 // 87 "\n<MenuPassword>"
-		{Code: template.Print, A: 1, Line: 169},                          // 88
-		{Code: template.Text, B: 1192, C: 15, Line: 169},                 // 89 "</MenuPassword>"
-		{Code: template.Field, A: 2, C: 6, Line: 171},                    // 90
-		{Code: template.Copy, A: 1, B: 2, Line: 171},                     // 91
-		{Code: template.JumpTrue, A: 1, B: 95, Line: 171},                // 92
-		{Code: template.Field, A: 3, C: 28, Line: 171},                   // 93
-		{Code: template.Copy, A: 1, B: 3, Line: 171},                     // 94
-		{Code: template.JumpFalse, A: 1, B: 113, Line: 171},              // 95
-		{Code: template.Text, B: 1207, C: 10, Line: 171},                 // 96 "\n<display>"
-		{Code: template.Field, A: 4, C: 6, Line: 173},                    // 97
-		{Code: template.JumpFalse, A: 4, B: 103, Line: 173},              // 98
-		{Code: template.Text, B: 1217, C: 18, Line: 173},                 // 99 "\n<DefaultLanguage>"
-		{Code: template.Lookup, A: 5, B: 4, C: 2, Line: 174},             // 100
-		{Code: template.Print, A: 5, Line: 174},                          // 101
-		{Code: template.Text, B: 1235, C: 18, Line: 174},                 // 102 "</DefaultLanguage>"
-		{Code: template.Field, A: 4, C: 28, Line: 176},                   // 103
-		{Code: template.Copy, A: 5, B: 4, Line: 176},                     // 104
-		{Code: template.Range, A: 5, B: 112, Line: 176},                  // 105
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 176},               // 106
-		{Code: template.TextField, A: 7, B: 1253, C: 2, Line: 177},       // 107 "\n<"
-		{Code: template.TextField, A: 7, B: 1255, C: 1, D: 1, Line: 177}, // 108 ">"
-		{Code: template.TextField, A: 7, B: 1256, C: 2, Line: 177},       // 109 "</"
-		{Code: template.Text, B: 1255, C: 1, Line: 177},                  // 110 ">"
-		{Code: template.Next, A: 5, B: 106, Line: 176},                   // 111
-		{Code: template.Text, B: 1258, C: 11, Line: 178},                 // 112 "\n</display>"
-		{Code: template.Field, A: 2, C: 7, Line: 181},                    // 113
-		{Code: template.Copy, A: 1, B: 2, Line: 181},                     // 114
-		{Code: template.JumpTrue, A: 1, B: 118, Line: 181},               // 115
-		{Code: template.Field, A: 3, C: 23, Line: 181},                   // 116
-		{Code: template.Copy, A: 1, B: 3, Line: 181},                     // 117
-		{Code: template.JumpFalse, A: 1, B: 223, Line: 181},              // 118
-		{Code: template.Text, B: 1269, C: 7, Line: 181},                  // 119 "\n<date>"
-		{Code: template.Field, A: 4, C: 7, Line: 183},                    // 120
-		{Code: template.Copy, A: 5, B: 4, Line: 183},                     // 121
-		{Code: template.Range, A: 5, B: 131, Line: 183},                  // 122
-		{Code: template.Item, A: 5, B: 7, C: 8, Line: 183},               // 123
-		{Code: template.JumpFalse, A: 8, B: 128, Line: 184},              // 124
-		{Code: template.TextField, A: 7, B: 1276, C: 19, Line: 185},      // 125 "\n<SecondSNTPServer>"
-		{Code: template.Text, B: 1295, C: 19, Line: 185},                 // 126 "</SecondSNTPServer>"
-		{Code: template.Jump, B: 130, Line: 184},                         // 127
-		{Code: template.TextField, A: 7, B: 1314, C: 40, Line: 188},      // 128 "\n<EnableSNTP>1</EnableSNTP>\n<SNTPServer>"
-		{Code: template.Text, B: 1354, C: 13, Line: 188},                 // 129 "</SNTPServer>"
-		{Code: template.Next, A: 5, B: 123, Line: 183},                   // 130
-		{Code: template.Field, A: 5, C: 7, Line: 191},                    // 131
-		{Code: template.Copy, A: 4, B: 5, Line: 191},                     // 132
-		{Code: template.JumpFalse, A: 4, B: 139, Line: 191},              // 133
-		{Code: template.Field, A: 6, C: 7, Line: 191},                    // 134
-		{Code: template.Len, A: 7, B: 6, Line: 191},                      // 135
-		{Code: template.LoadInt, A: 9, B: 1, Line: 191},                  // 136
-		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 191},           // 137
-		{Code: template.Copy, A: 4, B: 8, Line: 191},                     // 138
-		{Code: template.JumpFalse, A: 4, B: 141, Line: 191},              // 139
-		{Code: template.Text, B: 1367, C: 38, Line: 191},                 // 140 "\n<SecondSNTPServer></SecondSNTPServer>"
-		{Code: template.Field, A: 4, C: 23, Line: 194},                   // 141
-		{Code: template.JumpFalse, A: 4, B: 222, Line: 194},              // 142
-		{Code: template.Field, A: 5, B: 4, C: 2, Line: 196},              // 143
-		{Code: template.Field, A: 6, B: 4, C: 2, Line: 196},              // 144
-		{Code: template.Add, A: 7, B: 5, C: 6, Line: 196},                // 145
-		{Code: template.Field, A: 8, B: 4, C: 2, Line: 196},              // 146
-		{Code: template.Field, A: 9, B: 4, C: 2, Line: 196},              // 147
-		{Code: template.Add, A: 10, B: 8, C: 9, Line: 196},               // 148
-		{Code: template.Add, A: 11, B: 7, C: 10, Line: 196},              // 149
-		{Code: template.Copy, A: 12, B: 11, Line: 196},                   // 150
-		{Code: template.JumpField, A: 4, B: 155, C: 3, Line: 197},        // 151
-		{Code: template.LoadInt, A: 13, B: 2, Line: 197},                 // 152
-		{Code: template.Add, A: 14, B: 12, C: 13, Line: 197},             // 153
-		{Code: template.Copy, A: 12, B: 14, Line: 197},                   // 154
-		{Code: template.Field, A: 13, B: 4, C: 3, Line: 198},             // 155
-		{Code: template.LoadInt, A: 15, B: 45, Line: 198},                // 156
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 198},        // 157
-		{Code: template.JumpFalse, A: 14, B: 162, Line: 198},             // 158
-		{Code: template.LoadInt, A: 16, B: 1, Line: 198},                 // 159
-		{Code: template.Add, A: 17, B: 12, C: 16, Line: 198},             // 160
-		{Code: template.Copy, A: 12, B: 17, Line: 198},                   // 161
-		{Code: template.Text, B: 1405, C: 11, Line: 198},                 // 162 "\n<TimeZone>"
-		{Code: template.Field, A: 13, B: 4, C: 1, Line: 199},             // 163
-		{Code: template.LoadText, A: 15, B: 1416, C: 1, Line: 199},       // 164 "-"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 199},           // 165
-		{Code: template.JumpFalse, A: 14, B: 168, Line: 199},             // 166
-		{Code: template.Text, B: 1416, C: 1, Line: 199},                  // 167 "-"
-		{Code: template.PrintInt, A: 12, Line: 199},                      // 168
-		{Code: template.Text, B: 1417, C: 29, Line: 199},                 // 169 "</TimeZone>\n<TimeZoneName>UTC"
-		{Code: template.JumpFalse, A: 12, B: 176, Line: 201},             // 170
-		{Code: template.PrintField, A: 4, B: 1, Line: 201},               // 171
-		{Code: template.PrintFieldInt, A: 4, B: 2, Line: 201},            // 172
-		{Code: template.JumpField, A: 4, B: 176, C: 3, Line: 201},        // 173
-		{Code: template.Text, B: 1446, C: 1, Line: 201},                  // 174 ":"
-		{Code: template.PrintFieldInt, A: 4, B: 3, Line: 201},            // 175
-		{Code: template.Text, B: 1447, C: 15, Line: 201},                 // 176 "</TimeZoneName>"
-		{Code: template.JumpField, A: 4, B: 221, C: 4, Line: 203},        // 177
-		{Code: template.Field, A: 14, B: 4, C: 6, Line: 204},             // 178
-		{Code: template.Field, A: 15, B: 14, C: 5, Line: 204},            // 179
-		{Code: template.Copy, A: 13, B: 15, Line: 204},                   // 180
-		{Code: template.JumpFalse, A: 13, B: 191, Line: 204},             // 181
-		{Code: template.Field, A: 16, B: 4, C: 7, Line: 204},             // 182
-		{Code: template.Field, A: 17, B: 16, C: 5, Line: 204},            // 183
-		{Code: template.Copy, A: 13, B: 17, Line: 204},                   // 184
-		{Code: template.JumpFalse, A: 13, B: 191, Line: 204},             // 185
-		{Code: template.Field, A: 18, B: 4, C: 5, Line: 204},             // 186
-		{Code: template.LoadInt, A: 19, B: 60, Line: 204},                // 187
-		{Code: template.Less, A: 20, B: 19, C: 18, Line: 204},            // 188
-		{Code: template.Not, A: 20, B: 20, Line: 204},                    // 189
-		{Code: template.Copy, A: 13, B: 20, Line: 204},                   // 190
-		{Code: template.Not, A: 21, B: 13, Line: 204},                    // 191
-		{Code: template.JumpFalse, A: 21, B: 195, Line: 204},             // 192
-		{Code: template.Fail, B: 1462, C: 67, Line: 204},                 // 193 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 22, Line: 204},                         // 194
-		{Code: template.Text, B: 1529, C: 121, Line: 204},                // 195 "\n<EnableDST>2</EnableDST>\n<DSTType>2</DSTType>\n<DSTFixedType>2</DSTFixedType>\n<DSTRuleMode>0</DSTRuleMode>\n<DSTMinOffset>"
-		{Code: template.PrintFieldInt, A: 4, B: 5, Line: 209},            // 196
-		{Code: template.Text, B: 1650, C: 15, Line: 209},                 // 197 "</DSTMinOffset>"
-		{Code: template.Field, A: 13, B: 4, C: 6, Line: 210},             // 198
-		{Code: template.JumpFalse, A: 13, B: 209, Line: 210},             // 199
-		{Code: template.Text, B: 1665, C: 14, Line: 210},                 // 200 "\n<DSTStartMon>"
-		{Code: template.PrintFieldInt, A: 13, Line: 211},                 // 201
-		{Code: template.Text, B: 1679, C: 29, Line: 211},                 // 202 "</DSTStartMon>\n<DSTStartWeek>"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 212},           // 203
-		{Code: template.Text, B: 1708, C: 30, Line: 212},                 // 204 "</DSTStartWeek>\n<DSTStartWday>"
-		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 213},           // 205
-		{Code: template.Text, B: 1738, C: 30, Line: 213},                 // 206 "</DSTStartWday>\n<DSTStartHour>"
-		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 214},           // 207
-		{Code: template.Text, B: 1768, C: 15, Line: 214},                 // 208 "</DSTStartHour>"
-		{Code: template.Field, A: 13, B: 4, C: 7, Line: 216},             // 209
-		{Code: template.JumpFalse, A: 13, B: 220, Line: 216},             // 210
-		{Code: template.Text, B: 1783, C: 12, Line: 216},                 // 211 "\n<DSTEndMon>"
-		{Code: template.PrintFieldInt, A: 13, Line: 217},                 // 212
-		{Code: template.Text, B: 1795, C: 25, Line: 217},                 // 213 "</DSTEndMon>\n<DSTEndWeek>"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 218},           // 214
-		{Code: template.Text, B: 1820, C: 26, Line: 218},                 // 215 "</DSTEndWeek>\n<DSTEndWday>"
-		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 219},           // 216
-		{Code: template.Text, B: 1846, C: 26, Line: 219},                 // 217 "</DSTEndWday>\n<DSTEndHour>"
-		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 220},           // 218
-		{Code: template.Text, B: 1872, C: 13, Line: 220},                 // 219 "</DSTEndHour>"
-		{Code: template.Jump, B: 222, Line: 203},                         // 220
-		{Code: template.Text, B: 1885, C: 46, Line: 222},                 // 221 "\n<EnableDST>0</EnableDST>\n<DSTType>0</DSTType>"
-		{Code: template.Text, B: 1931, C: 8, Line: 226},                  // 222 "\n</date>"
-		{Code: template.Text, B: 1939, C: 23, Line: 228},                 // 223 "\n<xmlContact index=\"1\">"
-		{Code: template.Field, A: 1, C: 11, Line: 230},                   // 224
-		{Code: template.JumpField, A: 1, B: 234, C: 1, Line: 230},        // 225
-		{Code: template.Text, B: 1962, C: 7, Line: 230},                  // 226 "\n<Name>"
-		{Code: template.Field, A: 2, C: 11, Line: 231},                   // 227
-		{Code: template.PrintField, A: 2, Line: 231},                     // 228
-		{Code: template.Text, B: 1969, C: 14, Line: 231},                 // 229 "</Name>\n<Addr>"
-		{Code: template.Field, A: 2, C: 11, Line: 232},                   // 230
-		{Code: template.PrintField, A: 2, B: 1, Line: 232},               // 231
-		{Code: template.Text, B: 1983, C: 7, Line: 232},                  // 232 "</Addr>"
-		{Code: template.Jump, B: 235, Line: 230},                         // 233
-		{Code: template.Text, B: 1990, C: 28, Line: 233},                 // 234 "\n<Name></Name>\n<Addr></Addr>"
-		{Code: template.Text, B: 2018, C: 23, Line: 236},                 // 235 "\n</xmlContact>\n</phone>"
-		{Code: template.LoadInt, A: 1, B: 3, Line: 72},                   // 236
-		{Code: template.Copy, A: 2, B: 1, Line: 72},                      // 237
-		{Code: template.LoadInt, A: 3, B: 6, Line: 72},                   // 238
-		{Code: template.Copy, A: 4, B: 3, Line: 72},                      // 239
-		{Code: template.LoadInt, A: 5, Line: 72},                         // 240
-		{Code: template.Copy, A: 6, B: 5, Line: 72},                      // 241
-		{Code: template.Field, A: 7, C: 29, Line: 73},                    // 242
-		{Code: template.LoadText, A: 8, B: 2041, C: 6, Line: 73},         // 243 "side-4"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 73},                 // 244
-		{Code: template.JumpFalse, A: 9, B: 248, Line: 73},               // 245
-		{Code: template.LoadInt, A: 10, B: 4, Line: 73},                  // 246
-		{Code: template.Copy, A: 2, B: 10, Line: 73},                     // 247
-		{Code: template.Field, A: 7, C: 29, Line: 74},                    // 248
-		{Code: template.LoadText, A: 8, B: 2047, C: 6, Line: 74},         // 249 "side-5"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 74},                 // 250
-		{Code: template.JumpFalse, A: 9, B: 256, Line: 74},               // 251
-		{Code: template.LoadInt, A: 10, B: 5, Line: 74},                  // 252
-		{Code: template.Copy, A: 2, B: 10, Line: 74},                     // 253
-		{Code: template.LoadInt, A: 11, B: 12, Line: 74},                 // 254
-		{Code: template.Copy, A: 4, B: 11, Line: 74},                     // 255
-		{Code: template.Text, B: 2053, C: 64, Line: 74},                  // 256 "\n<dsskey>\n<FuncKeyPageNum>5</FuncKeyPageNum>\n<dssSide index=\"1\">"
-		{Code: template.LoadInt, A: 7, Line: 78},                         // 257
-		{Code: template.Copy, A: 8, B: 7, Line: 78},                      // 258
-		{Code: template.LoadInt, A: 9, Line: 78},                         // 259
-		{Code: template.Copy, A: 10, B: 9, Line: 78},                     // 260
-		{Code: template.LoadText, A: 11, B: 2117, C: 7, Line: 78},        // 261 "dssSide"
-		{Code: template.Copy, A: 12, B: 11, Line: 78},                    // 262
-		{Code: template.Field, A: 13, C: 4, Line: 79},                    // 263
-		{Code: template.Copy, A: 14, B: 13, Line: 79},                    // 264
-		{Code: template.Range, A: 14, B: 392, Line: 79},                  // 265
-		{Code: template.Item, A: 14, B: 16, C: 14, Line: 79},             // 266
-		{Code: template.Field, A: 17, C: 26, Line: 80},                   // 267
-		{Code: template.Copy, A: 18, B: 17, Line: 80},                    // 268
-		{Code: template.Range, A: 18, B: 304, Line: 80},                  // 269
-		{Code: template.Item, A: 18, B: 20, C: 18, Line: 80},             // 270
-		{Code: template.Field, A: 21, B: 20, C: 1, Line: 81},             // 271
-		{Code: template.Field, A: 22, B: 16, C: 1, Line: 81},             // 272
-		{Code: template.Less, A: 23, B: 22, C: 21, Line: 81},             // 273
-		{Code: template.JumpFalse, A: 23, B: 276, Line: 81},              // 274
-		{Code: template.Jump, B: 304, Line: 81},                          // 275
-		{Code: template.Field, A: 21, B: 20, C: 1, Line: 82},             // 276
-		{Code: template.Less, A: 22, B: 10, C: 21, Line: 82},             // 277
-		{Code: template.JumpFalse, A: 22, B: 303, Line: 82},              // 278
-		{Code: template.LoadInt, A: 23, B: 1, Line: 83},                  // 279
-		{Code: template.Add, A: 24, B: 8, C: 23, Line: 83},               // 280
-		{Code: template.Copy, A: 8, B: 24, Line: 83},                     // 281
-		{Code: template.Less, A: 25, B: 2, C: 8, Line: 84},               // 282
-		{Code: template.JumpFalse, A: 25, B: 299, Line: 84},              // 283
-		{Code: template.Text, B: 2124, C: 3, Line: 84},                   // 284 "\n</"
-		{Code: template.Print, A: 12, Line: 85},                          // 285
-		{Code: template.Text, B: 1255, C: 1, Line: 85},                   // 286 ">"
-		{Code: template.LoadText, A: 26, B: 2127, C: 8, Line: 86},        // 287 "internal"
-		{Code: template.Copy, A: 12, B: 26, Line: 86},                    // 288
-		{Code: template.Copy, A: 2, B: 4, Line: 86},                      // 289
-		{Code: template.LoadInt, A: 27, B: 1, Line: 86},                  // 290
-		{Code: template.Add, A: 28, B: 6, C: 27, Line: 86},               // 291
-		{Code: template.Copy, A: 6, B: 28, Line: 86},                     // 292
-		{Code: template.LoadInt, A: 29, B: 1, Line: 86},                  // 293
-		{Code: template.Copy, A: 8, B: 29, Line: 86},                     // 294
-		{Code: template.Text, B: 1253, C: 2, Line: 86},                   // 295 "\n<"
-		{Code: template.Print, A: 12, Line: 87},                          // 296
-		{Code: template.TextInt, A: 6, B: 2135, C: 8, Line: 87},          // 297 " index=\""
-		{Code: template.Text, B: 2143, C: 2, Line: 87},                   // 298 "\">"
-		{Code: template.TextInt, A: 8, B: 2145, C: 14, Line: 89},         // 299 "\n<Fkey index=\""
-		{Code: template.Text, B: 2143, C: 2, Line: 89},                   // 300 "\">"
-		{Code: template.Text, B: 2159, C: 48, Line: 240},                 // 301 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
-		{Code: template.Text, B: 2207, C: 7, Line: 89},                   // 302 "</Fkey>"
-		{Code: template.Next, A: 18, B: 270, Line: 80},                   // 303
-		{Code: template.Field, A: 17, B: 16, C: 1, Line: 92},             // 304
-		{Code: template.Copy, A: 10, B: 17, Line: 92},                    // 305
-		{Code: template.LoadInt, A: 18, B: 1, Line: 93},                  // 306
-		{Code: template.Add, A: 19, B: 8, C: 18, Line: 93},               // 307
-		{Code: template.Copy, A: 8, B: 19, Line: 93},                     // 308
-		{Code: template.Less, A: 20, B: 2, C: 8, Line: 94},               // 309
-		{Code: template.JumpFalse, A: 20, B: 326, Line: 94},              // 310
-		{Code: template.Text, B: 2124, C: 3, Line: 94},                   // 311 "\n</"
-		{Code: template.Print, A: 12, Line: 95},                          // 312
-		{Code: template.Text, B: 1255, C: 1, Line: 95},                   // 313 ">"
-		{Code: template.LoadText, A: 21, B: 2127, C: 8, Line: 96},        // 314 "internal"
-		{Code: template.Copy, A: 12, B: 21, Line: 96},                    // 315
-		{Code: template.Copy, A: 2, B: 4, Line: 96},                      // 316
-		{Code: template.LoadInt, A: 22, B: 1, Line: 96},                  // 317
-		{Code: template.Add, A: 23, B: 6, C: 22, Line: 96},               // 318
-		{Code: template.Copy, A: 6, B: 23, Line: 96},                     // 319
-		{Code: template.LoadInt, A: 24, B: 1, Line: 96},                  // 320
-		{Code: template.Copy, A: 8, B: 24, Line: 96},                     // 321
-		{Code: template.Text, B: 1253, C: 2, Line: 96},                   // 322 "\n<"
-		{Code: template.Print, A: 12, Line: 97},                          // 323
-		{Code: template.TextInt, A: 6, B: 2135, C: 8, Line: 97},          // 324 " index=\""
-		{Code: template.Text, B: 2143, C: 2, Line: 97},                   // 325 "\">"
-		{Code: template.TextInt, A: 8, B: 2145, C: 14, Line: 99},         // 326 "\n<Fkey index=\""
-		{Code: template.Text, B: 2143, C: 2, Line: 99},                   // 327 "\">"
-		{Code: template.Text, B: 2214, C: 7, Line: 101},                  // 328 "\n<Type>"
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 102},            // 329
-		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 102},           // 330
-		{Code: template.Print, A: 21, Line: 102},                         // 331
-		{Code: template.Text, B: 2221, C: 7, Line: 102},                  // 332 "</Type>"
-		{Code: template.Field, A: 21, B: 16, C: 4, Line: 103},            // 333
-		{Code: template.Copy, A: 20, B: 21, Line: 103},                   // 334
-		{Code: template.JumpFalse, A: 20, B: 343, Line: 103},             // 335
-		{Code: template.Field, A: 22, B: 16, C: 2, Line: 103},            // 336
-		{Code: template.LoadText, A: 24, B: 2228, C: 9, Line: 103},       // 337 "voicemail"
-		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 103},           // 338
-		{Code: template.JumpTrue, A: 23, B: 342, Line: 103},              // 339
-		{Code: template.LoadText, A: 25, B: 2237, C: 7, Line: 103},       // 340 "forward"
-		{Code: template.Equal, A: 23, B: 22, C: 25, Line: 103},           // 341
-		{Code: template.Copy, A: 20, B: 23, Line: 103},                   // 342
-		{Code: template.JumpFalse, A: 20, B: 346, Line: 103},             // 343
-		{Code: template.Fail, B: 2244, C: 40, Line: 103},                 // 344 "with a value, make this key a speed-dial"
-		{Code: template.Print, A: 26, Line: 103},                         // 345
-		{Code: template.Text, B: 2284, C: 8, Line: 103},                  // 346 "\n<Value>"
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 105},            // 347
-		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 105},           // 348
-		{Code: template.LoadText, A: 23, B: 619, C: 1, Line: 105},        // 349 "1"
-		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 105},           // 350
-		{Code: template.JumpFalse, A: 22, B: 356, Line: 105},             // 351
-		{Code: template.PrintField, A: 16, B: 4, Line: 105},              // 352
-		{Code: template.Text, B: 2292, C: 1, Line: 105},                  // 353 "@"
-		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 105},           // 354
-		{Code: template.Text, B: 2293, C: 1, Line: 105},                  // 355 "/"
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 106},            // 356
-		{Code: template.LoadText, A: 22, B: 2294, C: 4, Line: 106},       // 357 "dtmf"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 106},           // 358
-		{Code: template.JumpFalse, A: 21, B: 361, Line: 106},             // 359
-		{Code: template.PrintField, A: 16, B: 4, Line: 106},              // 360
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 107},            // 361
-		{Code: template.LoadText, A: 22, B: 2298, C: 9, Line: 107},       // 362 "directory"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 107},           // 363
-		{Code: template.JumpFalse, A: 21, B: 367, Line: 107},             // 364
-		{Code: template.Field, A: 23, C: 11, Line: 107},                  // 365
-		{Code: template.PrintField, A: 23, B: 1, Line: 107},              // 366
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 108},            // 367
-		{Code: template.Lookup, A: 21, B: 20, C: 6, Line: 108},           // 368
-		{Code: template.Print, A: 21, Line: 108},                         // 369
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 109},            // 370
-		{Code: template.LoadText, A: 22, B: 2307, C: 4, Line: 109},       // 371 "line"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 109},           // 372
-		{Code: template.JumpFalse, A: 21, B: 375, Line: 109},             // 373
-		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 109},           // 374
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 110},            // 375
-		{Code: template.LoadText, A: 22, B: 2311, C: 3, Line: 110},       // 376 "blf"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 110},           // 377
-		{Code: template.JumpFalse, A: 21, B: 386, Line: 110},             // 378
-		{Code: template.JumpField, A: 16, B: 383, C: 6, Line: 111},       // 379
-		{Code: template.PrintField, A: 16, B: 6, Line: 111},              // 380
-		{Code: template.PrintField, A: 16, B: 4, Line: 111},              // 381
-		{Code: template.Jump, B: 386, Line: 111},                         // 382
-		{Code: template.JumpField, B: 386, C: 10, Line: 111},             // 383
-		{Code: template.PrintField, B: 10, Line: 111},                    // 384
-		{Code: template.PrintField, A: 16, B: 4, Line: 111},              // 385
-		{Code: template.Text, B: 2314, C: 16, Line: 112},                 // 386 "</Value>\n<Title>"
-		{Code: template.Field, A: 20, B: 16, C: 5, Line: 113},            // 387
-		{Code: template.JumpFalse, A: 20, B: 390, Line: 113},             // 388
-		{Code: template.Print, A: 20, Line: 113},                         // 389
-		{Code: template.Text, B: 2330, C: 16, Line: 113},                 // 390 "</Title>\n</Fkey>"
-		{Code: template.Next, A: 14, B: 266, Line: 79},                   // 391
-		{Code: template.Field, A: 13, C: 26, Line: 116},                  // 392
-		{Code: template.Copy, A: 14, B: 13, Line: 116},                   // 393
-		{Code: template.Range, A: 14, B: 424, Line: 116},                 // 394
-		{Code: template.Item, A: 14, B: 16, C: 14, Line: 116},            // 395
-		{Code: template.Field, A: 17, B: 16, C: 1, Line: 117},            // 396
-		{Code: template.Less, A: 18, B: 10, C: 17, Line: 117},            // 397
-		{Code: template.JumpFalse, A: 18, B: 423, Line: 117},             // 398
-		{Code: template.LoadInt, A: 19, B: 1, Line: 118},                 // 399
-		{Code: template.Add, A: 20, B: 8, C: 19, Line: 118},              // 400
-		{Code: template.Copy, A: 8, B: 20, Line: 118},                    // 401
-		{Code: template.Less, A: 21, B: 2, C: 8, Line: 119},              // 402
-		{Code: template.JumpFalse, A: 21, B: 419, Line: 119},             // 403
-		{Code: template.Text, B: 2124, C: 3, Line: 119},                  // 404 "\n</"
-		{Code: template.Print, A: 12, Line: 120},                         // 405
-		{Code: template.Text, B: 1255, C: 1, Line: 120},                  // 406 ">"
-		{Code: template.LoadText, A: 22, B: 2127, C: 8, Line: 121},       // 407 "internal"
-		{Code: template.Copy, A: 12, B: 22, Line: 121},                   // 408
-		{Code: template.Copy, A: 2, B: 4, Line: 121},                     // 409
-		{Code: template.LoadInt, A: 23, B: 1, Line: 121},                 // 410
-		{Code: template.Add, A: 24, B: 6, C: 23, Line: 121},              // 411
-		{Code: template.Copy, A: 6, B: 24, Line: 121},                    // 412
-		{Code: template.LoadInt, A: 25, B: 1, Line: 121},                 // 413
-		{Code: template.Copy, A: 8, B: 25, Line: 121},                    // 414
-		{Code: template.Text, B: 1253, C: 2, Line: 121},                  // 415 "\n<"
-		{Code: template.Print, A: 12, Line: 122},                         // 416
-		{Code: template.TextInt, A: 6, B: 2135, C: 8, Line: 122},         // 417 " index=\""
-		{Code: template.Text, B: 2143, C: 2, Line: 122},                  // 418 "\">"
-		{Code: template.TextInt, A: 8, B: 2145, C: 14, Line: 124},        // 419 "\n<Fkey index=\""
-		{Code: template.Text, B: 2143, C: 2, Line: 124},                  // 420 "\">"
-		{Code: template.Text, B: 2159, C: 48, Line: 240},                 // 421 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
-		{Code: template.Text, B: 2207, C: 7, Line: 124},                  // 422 "</Fkey>"
-		{Code: template.Next, A: 14, B: 395, Line: 116},                  // 423
-		{Code: template.Text, B: 2124, C: 3, Line: 126},                  // 424 "\n</"
-		{Code: template.Print, A: 12, Line: 127},                         // 425
-		{Code: template.Text, B: 2346, C: 11, Line: 127},                 // 426 ">\n</dsskey>"
-		{Code: template.Field, A: 13, C: 8, Line: 129},                   // 427
-		{Code: template.JumpFalse, A: 13, B: 432, Line: 129},             // 428
-		{Code: template.Text, B: 2357, C: 56, Line: 129},                 // 429 "\n<web>\n<account index=\"1\">\n<Name>admin</Name>\n<Password>"
-		{Code: template.Print, A: 13, Line: 133},                         // 430
-		{Code: template.Text, B: 2413, C: 47, Line: 133},                 // 431 "</Password>\n<Level>10</Level>\n</account>\n</web>"
-		{Code: template.Text, B: 2460, C: 5, Line: 137},                  // 432 "\n<ap>"
-		{Code: template.Field, A: 13, C: 19, Line: 139},                  // 433
-		{Code: template.JumpFalse, A: 13, B: 439, Line: 139},             // 434
-		{Code: template.TextField, B: 2465, C: 18, D: 15, Line: 140},     // 435 "\n<DefaultUsername>"
-		{Code: template.Text, B: 2483, C: 36, Line: 140},                 // 436 "</DefaultUsername>\n<DefaultPassword>"
-		{Code: template.Print, A: 13, Line: 141},                         // 437
-		{Code: template.Text, B: 2519, C: 18, Line: 141},                 // 438 "</DefaultPassword>"
-		{Code: template.TextField, B: 2537, C: 59, D: 30, Line: 145},     // 439 "\n<DownloadCommonConf>0</DownloadCommonConf>\n<FlashServerIP>"
-		{Code: template.TextField, B: 2596, C: 3, D: 31, Line: 145},      // 440 "://"
-		{Code: template.Text, B: 2599, C: 72, Line: 145},                 // 441 "</FlashServerIP>\n<FlashFileName>$mac.cfg</FlashFileName>\n<FlashProtocol>"
-		{Code: template.Field, A: 13, C: 30, Line: 147},                  // 442
-		{Code: template.Lookup, A: 14, B: 13, C: 3, Line: 147},           // 443
-		{Code: template.Print, A: 14, Line: 147},                         // 444
-		{Code: template.Text, B: 2671, C: 16, Line: 147},                 // 445 "</FlashProtocol>"
-		{Code: template.Text, B: 2687, C: 41, Line: 148},                 // 446 "\n<FlashMode>2</FlashMode>\n<FlashInterval>"
-		{Code: template.PrintFieldInt, B: 20, Line: 150},                 // 447
-		{Code: template.Text, B: 2728, C: 16, Line: 150},                 // 448 "</FlashInterval>"
-		{Code: template.Text, B: 2744, C: 54, Line: 151},                 // 449 "\n<pnp>\n<PNPEnable>0</PNPEnable>\n</pnp>\n</ap>\n<fwCheck>"
-		{Code: template.JumpField, B: 454, C: 12, Line: 157},             // 450
-		{Code: template.TextField, B: 2798, C: 58, D: 12, Line: 159},     // 451 "\n<EnableAutoUpgrade>1</EnableAutoUpgrade>\n<UpgradeServer1>"
-		{Code: template.Text, B: 2856, C: 17, Line: 159},                 // 452 "</UpgradeServer1>"
-		{Code: template.Jump, B: 455, Line: 157},                         // 453
-		{Code: template.Text, B: 2873, C: 75, Line: 160},                 // 454 "\n<EnableAutoUpgrade>0</EnableAutoUpgrade>\n<UpgradeServer1></UpgradeServer1>"
-		{Code: template.Text, B: 2948, C: 23, Line: 163},                 // 455 "\n</fwCheck>\n</sysConf>\n"
+		{Code: template.Text, B: 1162, C: 46, Line: 65},                  // 83 "\n<RegFailInterval>60</RegFailInterval>\n</sip>\n"
+		{Code: template.Text, B: 1208, C: 7, Line: 168},                  // 84 "<phone>"
+		{Code: template.Field, A: 1, C: 8, Line: 169},                    // 85
+		{Code: template.JumpFalse, A: 1, B: 90, Line: 169},               // 86
+		{Code: template.Text, B: 1215, C: 15, Line: 169},                 // 87 "\n<MenuPassword>"
+		{Code: template.Print, A: 1, Line: 170},                          // 88
+		{Code: template.Text, B: 1230, C: 15, Line: 170},                 // 89 "</MenuPassword>"
+		{Code: template.Field, A: 2, C: 6, Line: 172},                    // 90
+		{Code: template.Copy, A: 1, B: 2, Line: 172},                     // 91
+		{Code: template.JumpTrue, A: 1, B: 95, Line: 172},                // 92
+		{Code: template.Field, A: 3, C: 28, Line: 172},                   // 93
+		{Code: template.Copy, A: 1, B: 3, Line: 172},                     // 94
+		{Code: template.JumpFalse, A: 1, B: 113, Line: 172},              // 95
+		{Code: template.Text, B: 1245, C: 10, Line: 172},                 // 96 "\n<display>"
+		{Code: template.Field, A: 4, C: 6, Line: 174},                    // 97
+		{Code: template.JumpFalse, A: 4, B: 103, Line: 174},              // 98
+		{Code: template.Text, B: 1255, C: 18, Line: 174},                 // 99 "\n<DefaultLanguage>"
+		{Code: template.Lookup, A: 5, B: 4, C: 2, Line: 175},             // 100
+		{Code: template.Print, A: 5, Line: 175},                          // 101
+		{Code: template.Text, B: 1273, C: 18, Line: 175},                 // 102 "</DefaultLanguage>"
+		{Code: template.Field, A: 4, C: 28, Line: 177},                   // 103
+		{Code: template.Copy, A: 5, B: 4, Line: 177},                     // 104
+		{Code: template.Range, A: 5, B: 112, Line: 177},                  // 105
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 177},               // 106
+		{Code: template.TextField, A: 7, B: 1291, C: 2, Line: 178},       // 107 "\n<"
+		{Code: template.TextField, A: 7, B: 1293, C: 1, D: 1, Line: 178}, // 108 ">"
+		{Code: template.TextField, A: 7, B: 1294, C: 2, Line: 178},       // 109 "</"
+		{Code: template.Text, B: 1293, C: 1, Line: 178},                  // 110 ">"
+		{Code: template.Next, A: 5, B: 106, Line: 177},                   // 111
+		{Code: template.Text, B: 1296, C: 11, Line: 179},                 // 112 "\n</display>"
+		{Code: template.Field, A: 2, C: 7, Line: 182},                    // 113
+		{Code: template.Copy, A: 1, B: 2, Line: 182},                     // 114
+		{Code: template.JumpTrue, A: 1, B: 118, Line: 182},               // 115
+		{Code: template.Field, A: 3, C: 23, Line: 182},                   // 116
+		{Code: template.Copy, A: 1, B: 3, Line: 182},                     // 117
+		{Code: template.JumpFalse, A: 1, B: 223, Line: 182},              // 118
+		{Code: template.Text, B: 1307, C: 7, Line: 182},                  // 119 "\n<date>"
+		{Code: template.Field, A: 4, C: 7, Line: 184},                    // 120
+		{Code: template.Copy, A: 5, B: 4, Line: 184},                     // 121
+		{Code: template.Range, A: 5, B: 131, Line: 184},                  // 122
+		{Code: template.Item, A: 5, B: 7, C: 8, Line: 184},               // 123
+		{Code: template.JumpFalse, A: 8, B: 128, Line: 185},              // 124
+		{Code: template.TextField, A: 7, B: 1314, C: 19, Line: 186},      // 125 "\n<SecondSNTPServer>"
+		{Code: template.Text, B: 1333, C: 19, Line: 186},                 // 126 "</SecondSNTPServer>"
+		{Code: template.Jump, B: 130, Line: 185},                         // 127
+		{Code: template.TextField, A: 7, B: 1352, C: 40, Line: 189},      // 128 "\n<EnableSNTP>1</EnableSNTP>\n<SNTPServer>"
+		{Code: template.Text, B: 1392, C: 13, Line: 189},                 // 129 "</SNTPServer>"
+		{Code: template.Next, A: 5, B: 123, Line: 184},                   // 130
+		{Code: template.Field, A: 5, C: 7, Line: 192},                    // 131
+		{Code: template.Copy, A: 4, B: 5, Line: 192},                     // 132
+		{Code: template.JumpFalse, A: 4, B: 139, Line: 192},              // 133
+		{Code: template.Field, A: 6, C: 7, Line: 192},                    // 134
+		{Code: template.Len, A: 7, B: 6, Line: 192},                      // 135
+		{Code: template.LoadInt, A: 9, B: 1, Line: 192},                  // 136
+		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 192},           // 137
+		{Code: template.Copy, A: 4, B: 8, Line: 192},                     // 138
+		{Code: template.JumpFalse, A: 4, B: 141, Line: 192},              // 139
+		{Code: template.Text, B: 1405, C: 38, Line: 192},                 // 140 "\n<SecondSNTPServer></SecondSNTPServer>"
+		{Code: template.Field, A: 4, C: 23, Line: 195},                   // 141
+		{Code: template.JumpFalse, A: 4, B: 222, Line: 195},              // 142
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 197},              // 143
+		{Code: template.Field, A: 6, B: 4, C: 2, Line: 197},              // 144
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 197},                // 145
+		{Code: template.Field, A: 8, B: 4, C: 2, Line: 197},              // 146
+		{Code: template.Field, A: 9, B: 4, C: 2, Line: 197},              // 147
+		{Code: template.Add, A: 10, B: 8, C: 9, Line: 197},               // 148
+		{Code: template.Add, A: 11, B: 7, C: 10, Line: 197},              // 149
+		{Code: template.Copy, A: 12, B: 11, Line: 197},                   // 150
+		{Code: template.JumpField, A: 4, B: 155, C: 3, Line: 198},        // 151
+		{Code: template.LoadInt, A: 13, B: 2, Line: 198},                 // 152
+		{Code: template.Add, A: 14, B: 12, C: 13, Line: 198},             // 153
+		{Code: template.Copy, A: 12, B: 14, Line: 198},                   // 154
+		{Code: template.Field, A: 13, B: 4, C: 3, Line: 199},             // 155
+		{Code: template.LoadInt, A: 15, B: 45, Line: 199},                // 156
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 199},        // 157
+		{Code: template.JumpFalse, A: 14, B: 162, Line: 199},             // 158
+		{Code: template.LoadInt, A: 16, B: 1, Line: 199},                 // 159
+		{Code: template.Add, A: 17, B: 12, C: 16, Line: 199},             // 160
+		{Code: template.Copy, A: 12, B: 17, Line: 199},                   // 161
+		{Code: template.Text, B: 1443, C: 11, Line: 199},                 // 162 "\n<TimeZone>"
+		{Code: template.Field, A: 13, B: 4, C: 1, Line: 200},             // 163
+		{Code: template.LoadText, A: 15, B: 1454, C: 1, Line: 200},       // 164 "-"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 200},           // 165
+		{Code: template.JumpFalse, A: 14, B: 168, Line: 200},             // 166
+		{Code: template.Text, B: 1454, C: 1, Line: 200},                  // 167 "-"
+		{Code: template.PrintInt, A: 12, Line: 200},                      // 168
+		{Code: template.Text, B: 1455, C: 29, Line: 200},                 // 169 "</TimeZone>\n<TimeZoneName>UTC"
+		{Code: template.JumpFalse, A: 12, B: 176, Line: 202},             // 170
+		{Code: template.PrintField, A: 4, B: 1, Line: 202},               // 171
+		{Code: template.PrintFieldInt, A: 4, B: 2, Line: 202},            // 172
+		{Code: template.JumpField, A: 4, B: 176, C: 3, Line: 202},        // 173
+		{Code: template.Text, B: 1484, C: 1, Line: 202},                  // 174 ":"
+		{Code: template.PrintFieldInt, A: 4, B: 3, Line: 202},            // 175
+		{Code: template.Text, B: 1485, C: 15, Line: 202},                 // 176 "</TimeZoneName>"
+		{Code: template.JumpField, A: 4, B: 221, C: 4, Line: 204},        // 177
+		{Code: template.Field, A: 14, B: 4, C: 6, Line: 205},             // 178
+		{Code: template.Field, A: 15, B: 14, C: 5, Line: 205},            // 179
+		{Code: template.Copy, A: 13, B: 15, Line: 205},                   // 180
+		{Code: template.JumpFalse, A: 13, B: 191, Line: 205},             // 181
+		{Code: template.Field, A: 16, B: 4, C: 7, Line: 205},             // 182
+		{Code: template.Field, A: 17, B: 16, C: 5, Line: 205},            // 183
+		{Code: template.Copy, A: 13, B: 17, Line: 205},                   // 184
+		{Code: template.JumpFalse, A: 13, B: 191, Line: 205},             // 185
+		{Code: template.Field, A: 18, B: 4, C: 5, Line: 205},             // 186
+		{Code: template.LoadInt, A: 19, B: 60, Line: 205},                // 187
+		{Code: template.Less, A: 20, B: 19, C: 18, Line: 205},            // 188
+		{Code: template.Not, A: 20, B: 20, Line: 205},                    // 189
+		{Code: template.Copy, A: 13, B: 20, Line: 205},                   // 190
+		{Code: template.Not, A: 21, B: 13, Line: 205},                    // 191
+		{Code: template.JumpFalse, A: 21, B: 195, Line: 205},             // 192
+		{Code: template.Fail, B: 1500, C: 67, Line: 205},                 // 193 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 22, Line: 205},                         // 194
+		{Code: template.Text, B: 1567, C: 121, Line: 205},                // 195 "\n<EnableDST>2</EnableDST>\n<DSTType>2</DSTType>\n<DSTFixedType>2</DSTFixedType>\n<DSTRuleMode>0</DSTRuleMode>\n<DSTMinOffset>"
+		{Code: template.PrintFieldInt, A: 4, B: 5, Line: 210},            // 196
+		{Code: template.Text, B: 1688, C: 15, Line: 210},                 // 197 "</DSTMinOffset>"
+		{Code: template.Field, A: 13, B: 4, C: 6, Line: 211},             // 198
+		{Code: template.JumpFalse, A: 13, B: 209, Line: 211},             // 199
+		{Code: template.Text, B: 1703, C: 14, Line: 211},                 // 200 "\n<DSTStartMon>"
+		{Code: template.PrintFieldInt, A: 13, Line: 212},                 // 201
+		{Code: template.Text, B: 1717, C: 29, Line: 212},                 // 202 "</DSTStartMon>\n<DSTStartWeek>"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 213},           // 203
+		{Code: template.Text, B: 1746, C: 30, Line: 213},                 // 204 "</DSTStartWeek>\n<DSTStartWday>"
+		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 214},           // 205
+		{Code: template.Text, B: 1776, C: 30, Line: 214},                 // 206 "</DSTStartWday>\n<DSTStartHour>"
+		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 215},           // 207
+		{Code: template.Text, B: 1806, C: 15, Line: 215},                 // 208 "</DSTStartHour>"
+		{Code: template.Field, A: 13, B: 4, C: 7, Line: 217},             // 209
+		{Code: template.JumpFalse, A: 13, B: 220, Line: 217},             // 210
+		{Code: template.Text, B: 1821, C: 12, Line: 217},                 // 211 "\n<DSTEndMon>"
+		{Code: template.PrintFieldInt, A: 13, Line: 218},                 // 212
+		{Code: template.Text, B: 1833, C: 25, Line: 218},                 // 213 "</DSTEndMon>\n<DSTEndWeek>"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 219},           // 214
+		{Code: template.Text, B: 1858, C: 26, Line: 219},                 // 215 "</DSTEndWeek>\n<DSTEndWday>"
+		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 220},           // 216
+		{Code: template.Text, B: 1884, C: 26, Line: 220},                 // 217 "</DSTEndWday>\n<DSTEndHour>"
+		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 221},           // 218
+		{Code: template.Text, B: 1910, C: 13, Line: 221},                 // 219 "</DSTEndHour>"
+		{Code: template.Jump, B: 222, Line: 204},                         // 220
+		{Code: template.Text, B: 1923, C: 46, Line: 223},                 // 221 "\n<EnableDST>0</EnableDST>\n<DSTType>0</DSTType>"
+		{Code: template.Text, B: 1969, C: 8, Line: 227},                  // 222 "\n</date>"
+		{Code: template.Text, B: 1977, C: 23, Line: 229},                 // 223 "\n<xmlContact index=\"1\">"
+		{Code: template.Field, A: 1, C: 11, Line: 231},                   // 224
+		{Code: template.JumpField, A: 1, B: 234, C: 1, Line: 231},        // 225
+		{Code: template.Text, B: 2000, C: 7, Line: 231},                  // 226 "\n<Name>"
+		{Code: template.Field, A: 2, C: 11, Line: 232},                   // 227
+		{Code: template.PrintField, A: 2, Line: 232},                     // 228
+		{Code: template.Text, B: 2007, C: 14, Line: 232},                 // 229 "</Name>\n<Addr>"
+		{Code: template.Field, A: 2, C: 11, Line: 233},                   // 230
+		{Code: template.PrintField, A: 2, B: 1, Line: 233},               // 231
+		{Code: template.Text, B: 2021, C: 7, Line: 233},                  // 232 "</Addr>"
+		{Code: template.Jump, B: 235, Line: 231},                         // 233
+		{Code: template.Text, B: 2028, C: 28, Line: 234},                 // 234 "\n<Name></Name>\n<Addr></Addr>"
+		{Code: template.Text, B: 2056, C: 23, Line: 237},                 // 235 "\n</xmlContact>\n</phone>"
+		{Code: template.LoadInt, A: 1, B: 3, Line: 73},                   // 236
+		{Code: template.Copy, A: 2, B: 1, Line: 73},                      // 237
+		{Code: template.LoadInt, A: 3, B: 6, Line: 73},                   // 238
+		{Code: template.Copy, A: 4, B: 3, Line: 73},                      // 239
+		{Code: template.LoadInt, A: 5, Line: 73},                         // 240
+		{Code: template.Copy, A: 6, B: 5, Line: 73},                      // 241
+		{Code: template.Field, A: 7, C: 29, Line: 74},                    // 242
+		{Code: template.LoadText, A: 8, B: 2079, C: 6, Line: 74},         // 243 "side-4"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 74},                 // 244
+		{Code: template.JumpFalse, A: 9, B: 248, Line: 74},               // 245
+		{Code: template.LoadInt, A: 10, B: 4, Line: 74},                  // 246
+		{Code: template.Copy, A: 2, B: 10, Line: 74},                     // 247
+		{Code: template.Field, A: 7, C: 29, Line: 75},                    // 248
+		{Code: template.LoadText, A: 8, B: 2085, C: 6, Line: 75},         // 249 "side-5"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 75},                 // 250
+		{Code: template.JumpFalse, A: 9, B: 256, Line: 75},               // 251
+		{Code: template.LoadInt, A: 10, B: 5, Line: 75},                  // 252
+		{Code: template.Copy, A: 2, B: 10, Line: 75},                     // 253
+		{Code: template.LoadInt, A: 11, B: 12, Line: 75},                 // 254
+		{Code: template.Copy, A: 4, B: 11, Line: 75},                     // 255
+		{Code: template.Text, B: 2091, C: 64, Line: 75},                  // 256 "\n<dsskey>\n<FuncKeyPageNum>5</FuncKeyPageNum>\n<dssSide index=\"1\">"
+		{Code: template.LoadInt, A: 7, Line: 79},                         // 257
+		{Code: template.Copy, A: 8, B: 7, Line: 79},                      // 258
+		{Code: template.LoadInt, A: 9, Line: 79},                         // 259
+		{Code: template.Copy, A: 10, B: 9, Line: 79},                     // 260
+		{Code: template.LoadText, A: 11, B: 2155, C: 7, Line: 79},        // 261 "dssSide"
+		{Code: template.Copy, A: 12, B: 11, Line: 79},                    // 262
+		{Code: template.Field, A: 13, C: 4, Line: 80},                    // 263
+		{Code: template.Copy, A: 14, B: 13, Line: 80},                    // 264
+		{Code: template.Range, A: 14, B: 392, Line: 80},                  // 265
+		{Code: template.Item, A: 14, B: 16, C: 14, Line: 80},             // 266
+		{Code: template.Field, A: 17, C: 26, Line: 81},                   // 267
+		{Code: template.Copy, A: 18, B: 17, Line: 81},                    // 268
+		{Code: template.Range, A: 18, B: 304, Line: 81},                  // 269
+		{Code: template.Item, A: 18, B: 20, C: 18, Line: 81},             // 270
+		{Code: template.Field, A: 21, B: 20, C: 1, Line: 82},             // 271
+		{Code: template.Field, A: 22, B: 16, C: 1, Line: 82},             // 272
+		{Code: template.Less, A: 23, B: 22, C: 21, Line: 82},             // 273
+		{Code: template.JumpFalse, A: 23, B: 276, Line: 82},              // 274
+		{Code: template.Jump, B: 304, Line: 82},                          // 275
+		{Code: template.Field, A: 21, B: 20, C: 1, Line: 83},             // 276
+		{Code: template.Less, A: 22, B: 10, C: 21, Line: 83},             // 277
+		{Code: template.JumpFalse, A: 22, B: 303, Line: 83},              // 278
+		{Code: template.LoadInt, A: 23, B: 1, Line: 84},                  // 279
+		{Code: template.Add, A: 24, B: 8, C: 23, Line: 84},               // 280
+		{Code: template.Copy, A: 8, B: 24, Line: 84},                     // 281
+		{Code: template.Less, A: 25, B: 2, C: 8, Line: 85},               // 282
+		{Code: template.JumpFalse, A: 25, B: 299, Line: 85},              // 283
+		{Code: template.Text, B: 2162, C: 3, Line: 85},                   // 284 "\n</"
+		{Code: template.Print, A: 12, Line: 86},                          // 285
+		{Code: template.Text, B: 1293, C: 1, Line: 86},                   // 286 ">"
+		{Code: template.LoadText, A: 26, B: 2165, C: 8, Line: 87},        // 287 "internal"
+		{Code: template.Copy, A: 12, B: 26, Line: 87},                    // 288
+		{Code: template.Copy, A: 2, B: 4, Line: 87},                      // 289
+		{Code: template.LoadInt, A: 27, B: 1, Line: 87},                  // 290
+		{Code: template.Add, A: 28, B: 6, C: 27, Line: 87},               // 291
+		{Code: template.Copy, A: 6, B: 28, Line: 87},                     // 292
+		{Code: template.LoadInt, A: 29, B: 1, Line: 87},                  // 293
+		{Code: template.Copy, A: 8, B: 29, Line: 87},                     // 294
+		{Code: template.Text, B: 1291, C: 2, Line: 87},                   // 295 "\n<"
+		{Code: template.Print, A: 12, Line: 88},                          // 296
+		{Code: template.TextInt, A: 6, B: 2173, C: 8, Line: 88},          // 297 " index=\""
+		{Code: template.Text, B: 2181, C: 2, Line: 88},                   // 298 "\">"
+		{Code: template.TextInt, A: 8, B: 2183, C: 14, Line: 90},         // 299 "\n<Fkey index=\""
+		{Code: template.Text, B: 2181, C: 2, Line: 90},                   // 300 "\">"
+		{Code: template.Text, B: 2197, C: 48, Line: 241},                 // 301 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
+		{Code: template.Text, B: 2245, C: 7, Line: 90},                   // 302 "</Fkey>"
+		{Code: template.Next, A: 18, B: 270, Line: 81},                   // 303
+		{Code: template.Field, A: 17, B: 16, C: 1, Line: 93},             // 304
+		{Code: template.Copy, A: 10, B: 17, Line: 93},                    // 305
+		{Code: template.LoadInt, A: 18, B: 1, Line: 94},                  // 306
+		{Code: template.Add, A: 19, B: 8, C: 18, Line: 94},               // 307
+		{Code: template.Copy, A: 8, B: 19, Line: 94},                     // 308
+		{Code: template.Less, A: 20, B: 2, C: 8, Line: 95},               // 309
+		{Code: template.JumpFalse, A: 20, B: 326, Line: 95},              // 310
+		{Code: template.Text, B: 2162, C: 3, Line: 95},                   // 311 "\n</"
+		{Code: template.Print, A: 12, Line: 96},                          // 312
+		{Code: template.Text, B: 1293, C: 1, Line: 96},                   // 313 ">"
+		{Code: template.LoadText, A: 21, B: 2165, C: 8, Line: 97},        // 314 "internal"
+		{Code: template.Copy, A: 12, B: 21, Line: 97},                    // 315
+		{Code: template.Copy, A: 2, B: 4, Line: 97},                      // 316
+		{Code: template.LoadInt, A: 22, B: 1, Line: 97},                  // 317
+		{Code: template.Add, A: 23, B: 6, C: 22, Line: 97},               // 318
+		{Code: template.Copy, A: 6, B: 23, Line: 97},                     // 319
+		{Code: template.LoadInt, A: 24, B: 1, Line: 97},                  // 320
+		{Code: template.Copy, A: 8, B: 24, Line: 97},                     // 321
+		{Code: template.Text, B: 1291, C: 2, Line: 97},                   // 322 "\n<"
+		{Code: template.Print, A: 12, Line: 98},                          // 323
+		{Code: template.TextInt, A: 6, B: 2173, C: 8, Line: 98},          // 324 " index=\""
+		{Code: template.Text, B: 2181, C: 2, Line: 98},                   // 325 "\">"
+		{Code: template.TextInt, A: 8, B: 2183, C: 14, Line: 100},        // 326 "\n<Fkey index=\""
+		{Code: template.Text, B: 2181, C: 2, Line: 100},                  // 327 "\">"
+		{Code: template.Text, B: 2252, C: 7, Line: 102},                  // 328 "\n<Type>"
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 103},            // 329
+		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 103},           // 330
+		{Code: template.Print, A: 21, Line: 103},                         // 331
+		{Code: template.Text, B: 2259, C: 7, Line: 103},                  // 332 "</Type>"
+		{Code: template.Field, A: 21, B: 16, C: 4, Line: 104},            // 333
+		{Code: template.Copy, A: 20, B: 21, Line: 104},                   // 334
+		{Code: template.JumpFalse, A: 20, B: 343, Line: 104},             // 335
+		{Code: template.Field, A: 22, B: 16, C: 2, Line: 104},            // 336
+		{Code: template.LoadText, A: 24, B: 2266, C: 9, Line: 104},       // 337 "voicemail"
+		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 104},           // 338
+		{Code: template.JumpTrue, A: 23, B: 342, Line: 104},              // 339
+		{Code: template.LoadText, A: 25, B: 2275, C: 7, Line: 104},       // 340 "forward"
+		{Code: template.Equal, A: 23, B: 22, C: 25, Line: 104},           // 341
+		{Code: template.Copy, A: 20, B: 23, Line: 104},                   // 342
+		{Code: template.JumpFalse, A: 20, B: 346, Line: 104},             // 343
+		{Code: template.Fail, B: 2282, C: 40, Line: 104},                 // 344 "with a value, make this key a speed-dial"
+		{Code: template.Print, A: 26, Line: 104},                         // 345
+		{Code: template.Text, B: 2322, C: 8, Line: 104},                  // 346 "\n<Value>"
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 106},            // 347
+		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 106},           // 348
+		{Code: template.LoadText, A: 23, B: 619, C: 1, Line: 106},        // 349 "1"
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 106},           // 350
+		{Code: template.JumpFalse, A: 22, B: 356, Line: 106},             // 351
+		{Code: template.PrintField, A: 16, B: 4, Line: 106},              // 352
+		{Code: template.Text, B: 2330, C: 1, Line: 106},                  // 353 "@"
+		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 106},           // 354
+		{Code: template.Text, B: 2331, C: 1, Line: 106},                  // 355 "/"
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 107},            // 356
+		{Code: template.LoadText, A: 22, B: 2332, C: 4, Line: 107},       // 357 "dtmf"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 107},           // 358
+		{Code: template.JumpFalse, A: 21, B: 361, Line: 107},             // 359
+		{Code: template.PrintField, A: 16, B: 4, Line: 107},              // 360
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 108},            // 361
+		{Code: template.LoadText, A: 22, B: 2336, C: 9, Line: 108},       // 362 "directory"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 108},           // 363
+		{Code: template.JumpFalse, A: 21, B: 367, Line: 108},             // 364
+		{Code: template.Field, A: 23, C: 11, Line: 108},                  // 365
+		{Code: template.PrintField, A: 23, B: 1, Line: 108},              // 366
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 109},            // 367
+		{Code: template.Lookup, A: 21, B: 20, C: 6, Line: 109},           // 368
+		{Code: template.Print, A: 21, Line: 109},                         // 369
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 110},            // 370
+		{Code: template.LoadText, A: 22, B: 2345, C: 4, Line: 110},       // 371 "line"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 110},           // 372
+		{Code: template.JumpFalse, A: 21, B: 375, Line: 110},             // 373
+		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 110},           // 374
+		{Code: template.Field, A: 20, B: 16, C: 2, Line: 111},            // 375
+		{Code: template.LoadText, A: 22, B: 2349, C: 3, Line: 111},       // 376 "blf"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 111},           // 377
+		{Code: template.JumpFalse, A: 21, B: 386, Line: 111},             // 378
+		{Code: template.JumpField, A: 16, B: 383, C: 6, Line: 112},       // 379
+		{Code: template.PrintField, A: 16, B: 6, Line: 112},              // 380
+		{Code: template.PrintField, A: 16, B: 4, Line: 112},              // 381
+		{Code: template.Jump, B: 386, Line: 112},                         // 382
+		{Code: template.JumpField, B: 386, C: 10, Line: 112},             // 383
+		{Code: template.PrintField, B: 10, Line: 112},                    // 384
+		{Code: template.PrintField, A: 16, B: 4, Line: 112},              // 385
+		{Code: template.Text, B: 2352, C: 16, Line: 113},                 // 386 "</Value>\n<Title>"
+		{Code: template.Field, A: 20, B: 16, C: 5, Line: 114},            // 387
+		{Code: template.JumpFalse, A: 20, B: 390, Line: 114},             // 388
+		{Code: template.Print, A: 20, Line: 114},                         // 389
+		{Code: template.Text, B: 2368, C: 16, Line: 114},                 // 390 "</Title>\n</Fkey>"
+		{Code: template.Next, A: 14, B: 266, Line: 80},                   // 391
+		{Code: template.Field, A: 13, C: 26, Line: 117},                  // 392
+		{Code: template.Copy, A: 14, B: 13, Line: 117},                   // 393
+		{Code: template.Range, A: 14, B: 424, Line: 117},                 // 394
+		{Code: template.Item, A: 14, B: 16, C: 14, Line: 117},            // 395
+		{Code: template.Field, A: 17, B: 16, C: 1, Line: 118},            // 396
+		{Code: template.Less, A: 18, B: 10, C: 17, Line: 118},            // 397
+		{Code: template.JumpFalse, A: 18, B: 423, Line: 118},             // 398
+		{Code: template.LoadInt, A: 19, B: 1, Line: 119},                 // 399
+		{Code: template.Add, A: 20, B: 8, C: 19, Line: 119},              // 400
+		{Code: template.Copy, A: 8, B: 20, Line: 119},                    // 401
+		{Code: template.Less, A: 21, B: 2, C: 8, Line: 120},              // 402
+		{Code: template.JumpFalse, A: 21, B: 419, Line: 120},             // 403
+		{Code: template.Text, B: 2162, C: 3, Line: 120},                  // 404 "\n</"
+		{Code: template.Print, A: 12, Line: 121},                         // 405
+		{Code: template.Text, B: 1293, C: 1, Line: 121},                  // 406 ">"
+		{Code: template.LoadText, A: 22, B: 2165, C: 8, Line: 122},       // 407 "internal"
+		{Code: template.Copy, A: 12, B: 22, Line: 122},                   // 408
+		{Code: template.Copy, A: 2, B: 4, Line: 122},                     // 409
+		{Code: template.LoadInt, A: 23, B: 1, Line: 122},                 // 410
+		{Code: template.Add, A: 24, B: 6, C: 23, Line: 122},              // 411
+		{Code: template.Copy, A: 6, B: 24, Line: 122},                    // 412
+		{Code: template.LoadInt, A: 25, B: 1, Line: 122},                 // 413
+		{Code: template.Copy, A: 8, B: 25, Line: 122},                    // 414
+		{Code: template.Text, B: 1291, C: 2, Line: 122},                  // 415 "\n<"
+		{Code: template.Print, A: 12, Line: 123},                         // 416
+		{Code: template.TextInt, A: 6, B: 2173, C: 8, Line: 123},         // 417 " index=\""
+		{Code: template.Text, B: 2181, C: 2, Line: 123},                  // 418 "\">"
+		{Code: template.TextInt, A: 8, B: 2183, C: 14, Line: 125},        // 419 "\n<Fkey index=\""
+		{Code: template.Text, B: 2181, C: 2, Line: 125},                  // 420 "\">"
+		{Code: template.Text, B: 2197, C: 48, Line: 241},                 // 421 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
+		{Code: template.Text, B: 2245, C: 7, Line: 125},                  // 422 "</Fkey>"
+		{Code: template.Next, A: 14, B: 395, Line: 117},                  // 423
+		{Code: template.Text, B: 2162, C: 3, Line: 127},                  // 424 "\n</"
+		{Code: template.Print, A: 12, Line: 128},                         // 425
+		{Code: template.Text, B: 2384, C: 11, Line: 128},                 // 426 ">\n</dsskey>"
+		{Code: template.Field, A: 13, C: 8, Line: 130},                   // 427
+		{Code: template.JumpFalse, A: 13, B: 432, Line: 130},             // 428
+		{Code: template.Text, B: 2395, C: 56, Line: 130},                 // 429 "\n<web>\n<account index=\"1\">\n<Name>admin</Name>\n<Password>"
+		{Code: template.Print, A: 13, Line: 134},                         // 430
+		{Code: template.Text, B: 2451, C: 47, Line: 134},                 // 431 "</Password>\n<Level>10</Level>\n</account>\n</web>"
+		{Code: template.Text, B: 2498, C: 5, Line: 138},                  // 432 "\n<ap>"
+		{Code: template.Field, A: 13, C: 19, Line: 140},                  // 433
+		{Code: template.JumpFalse, A: 13, B: 439, Line: 140},             // 434
+		{Code: template.TextField, B: 2503, C: 18, D: 15, Line: 141},     // 435 "\n<DefaultUsername>"
+		{Code: template.Text, B: 2521, C: 36, Line: 141},                 // 436 "</DefaultUsername>\n<DefaultPassword>"
+		{Code: template.Print, A: 13, Line: 142},                         // 437
+		{Code: template.Text, B: 2557, C: 18, Line: 142},                 // 438 "</DefaultPassword>"
+		{Code: template.TextField, B: 2575, C: 59, D: 30, Line: 146},     // 439 "\n<DownloadCommonConf>0</DownloadCommonConf>\n<FlashServerIP>"
+		{Code: template.TextField, B: 2634, C: 3, D: 31, Line: 146},      // 440 "://"
+		{Code: template.Text, B: 2637, C: 72, Line: 146},                 // 441 "</FlashServerIP>\n<FlashFileName>$mac.cfg</FlashFileName>\n<FlashProtocol>"
+		{Code: template.Field, A: 13, C: 30, Line: 148},                  // 442
+		{Code: template.Lookup, A: 14, B: 13, C: 3, Line: 148},           // 443
+		{Code: template.Print, A: 14, Line: 148},                         // 444
+		{Code: template.Text, B: 2709, C: 16, Line: 148},                 // 445 "</FlashProtocol>"
+		{Code: template.Text, B: 2725, C: 41, Line: 149},                 // 446 "\n<FlashMode>2</FlashMode>\n<FlashInterval>"
+		{Code: template.PrintFieldInt, B: 20, Line: 151},                 // 447
+		{Code: template.Text, B: 2766, C: 16, Line: 151},                 // 448 "</FlashInterval>"
+		{Code: template.Text, B: 2782, C: 54, Line: 152},                 // 449 "\n<pnp>\n<PNPEnable>0</PNPEnable>\n</pnp>\n</ap>\n<fwCheck>"
+		{Code: template.JumpField, B: 454, C: 12, Line: 158},             // 450
+		{Code: template.TextField, B: 2836, C: 58, D: 12, Line: 160},     // 451 "\n<EnableAutoUpgrade>1</EnableAutoUpgrade>\n<UpgradeServer1>"
+		{Code: template.Text, B: 2894, C: 17, Line: 160},                 // 452 "</UpgradeServer1>"
+		{Code: template.Jump, B: 455, Line: 158},                         // 453
+		{Code: template.Text, B: 2911, C: 75, Line: 161},                 // 454 "\n<EnableAutoUpgrade>0</EnableAutoUpgrade>\n<UpgradeServer1></UpgradeServer1>"
+		{Code: template.Text, B: 2986, C: 23, Line: 164},                 // 455 "\n</fwCheck>\n</sysConf>\n"
 	},
 }
 
@@ -1411,6 +1412,12 @@ var grandstreamTables = []template.Table{
 		"4\tP610\n" +
 		"5\tP1710\n" +
 		"6\tP1810\n"},
+	{Name: "retry", Words: "1\tP138\n" +
+		"2\tP471\n" +
+		"3\tP571\n" +
+		"4\tP671\n" +
+		"5\tP1771\n" +
+		"6\tP1871\n"},
 	{Name: "server", Words: "1\tP47\n" +
 		"2\tP402\n" +
 		"3\tP502\n" +
@@ -1499,7 +1506,7 @@ var grandstreamCfgXml = template.Program{
 		"<P330>0</P330>\n" +
 		"<P331></P331>blf\n" +
 		"<>1</>\n" +
-		"<</:></10dns-naptr2>0</first3first4first6first8first12mpkwords>-1</linethis key of the phone cannot be a line; lay out the keys without itforwarddndthis key of the phone can neither forward nor refuse callsthe phone has a pickup code for each account, not for each key>\n" +
+		"<</:></10dns-naptr2>60</>0</first3first4first6first8first12mpkwords>-1</linethis key of the phone cannot be a line; lay out the keys without itforwarddndthis key of the phone can neither forward nor refuse callsthe phone has a pickup code for each account, not for each key>\n" +
 		"<P>-1</P\n" +
 		"</config>\n" +
 		"</gs_provision>\n",
@@ -1513,7 +1520,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.PrintFieldInt, B: 20, Line: 14},                  // 6
 		{Code: template.Text, B: 120, C: 31, Line: 14},                   // 7 "</P193>\n<P8458>0</P8458>\n<P212>"
 		{Code: template.Field, A: 2, C: 30, Line: 16},                    // 8
-		{Code: template.Lookup, A: 3, B: 2, C: 30, Line: 16},             // 9
+		{Code: template.Lookup, A: 3, B: 2, C: 31, Line: 16},             // 9
 		{Code: template.Print, A: 3, Line: 16},                           // 10
 		{Code: template.TextField, B: 151, C: 14, D: 31, Line: 17},       // 11 "</P212>\n<P237>"
 		{Code: template.Text, B: 165, C: 7, Line: 17},                    // 12 "</P237>"
@@ -1527,7 +1534,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.JumpField, B: 27, C: 12, Line: 26},               // 20
 		{Code: template.Text, B: 236, C: 8, Line: 26},                    // 21 "\n<P6767>"
 		{Code: template.Field, A: 2, C: 32, Line: 27},                    // 22
-		{Code: template.Lookup, A: 3, B: 2, C: 30, Line: 27},             // 23
+		{Code: template.Lookup, A: 3, B: 2, C: 31, Line: 27},             // 23
 		{Code: template.Print, A: 3, Line: 27},                           // 24
 		{Code: template.TextField, B: 244, C: 15, D: 33, Line: 28},       // 25 "</P6767>\n<P192>"
 		{Code: template.Text, B: 259, C: 7, Line: 28},                    // 26 "</P192>"
@@ -1599,7 +1606,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Copy, A: 5, B: 4, Line: 61},                      // 92
 		{Code: template.Field, A: 6, C: 24, Line: 62},                    // 93
 		{Code: template.Copy, A: 7, B: 6, Line: 62},                      // 94
-		{Code: template.Range, A: 7, B: 368, Line: 62},                   // 95
+		{Code: template.Range, A: 7, B: 376, Line: 62},                   // 95
 		{Code: template.Item, A: 7, B: 9, C: 7, Line: 62},                // 96
 		{Code: template.Text, B: 513, C: 2, Line: 62},                    // 97 "\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 63},             // 98
@@ -1620,7 +1627,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 11, Line: 64},                          // 113
 		{Code: template.Text, B: 519, C: 3, Line: 64},                    // 114 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 115
-		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 65},        // 116
+		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 65},        // 116
 		{Code: template.Print, A: 11, Line: 65},                          // 117
 		{Code: template.TextField, A: 9, B: 301, C: 1, D: 1, Line: 65},   // 118 ">"
 		{Code: template.Field, A: 10, B: 9, C: 2, Line: 65},              // 119
@@ -1628,15 +1635,15 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.TextInt, A: 10, B: 524, C: 1, Line: 65},          // 121 ":"
 		{Code: template.Text, B: 522, C: 2, Line: 65},                    // 122 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 123
-		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 65},        // 124
+		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 65},        // 124
 		{Code: template.Print, A: 11, Line: 65},                          // 125
 		{Code: template.Text, B: 519, C: 3, Line: 65},                    // 126 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 127
-		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 66},        // 128
+		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 66},        // 128
 		{Code: template.Print, A: 11, Line: 66},                          // 129
 		{Code: template.Text, B: 525, C: 3, Line: 66},                    // 130 "></"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 131
-		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 66},        // 132
+		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 66},        // 132
 		{Code: template.Print, A: 11, Line: 66},                          // 133
 		{Code: template.Text, B: 519, C: 3, Line: 66},                    // 134 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 67},             // 135
@@ -1664,12 +1671,12 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 11, Line: 68},                          // 157
 		{Code: template.Text, B: 519, C: 3, Line: 68},                    // 158 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 159
-		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 69},        // 160
+		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 69},        // 160
 		{Code: template.Print, A: 11, Line: 69},                          // 161
 		{Code: template.TextField, A: 9, B: 301, C: 1, D: 11, Line: 69},  // 162 ">"
 		{Code: template.Text, B: 522, C: 2, Line: 69},                    // 163 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 164
-		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 69},        // 165
+		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 69},        // 165
 		{Code: template.Print, A: 11, Line: 69},                          // 166
 		{Code: template.Text, B: 519, C: 3, Line: 69},                    // 167 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 70},             // 168
@@ -1700,7 +1707,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 11, Line: 72},                          // 193
 		{Code: template.Text, B: 519, C: 3, Line: 72},                    // 194 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 195
-		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 73},        // 196
+		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 73},        // 196
 		{Code: template.Print, A: 11, Line: 73},                          // 197
 		{Code: template.Text, B: 301, C: 1, Line: 73},                    // 198 ">"
 		{Code: template.Field, A: 10, B: 9, C: 8, Line: 73},              // 199
@@ -1708,7 +1715,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 10, Line: 73},                          // 201
 		{Code: template.Text, B: 522, C: 2, Line: 73},                    // 202 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 203
-		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 73},        // 204
+		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 73},        // 204
 		{Code: template.Print, A: 11, Line: 73},                          // 205
 		{Code: template.Text, B: 519, C: 3, Line: 73},                    // 206 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 74},             // 207
@@ -1742,15 +1749,15 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 11, Line: 76},                          // 235
 		{Code: template.Text, B: 519, C: 3, Line: 76},                    // 236 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 237
-		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 77},        // 238
+		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 77},        // 238
 		{Code: template.Print, A: 11, Line: 77},                          // 239
 		{Code: template.Text, B: 301, C: 1, Line: 77},                    // 240 ">"
 		{Code: template.Field, A: 10, B: 9, C: 3, Line: 77},              // 241
-		{Code: template.Lookup, A: 11, B: 10, C: 32, Line: 77},           // 242
+		{Code: template.Lookup, A: 11, B: 10, C: 33, Line: 77},           // 242
 		{Code: template.Print, A: 11, Line: 77},                          // 243
 		{Code: template.Text, B: 522, C: 2, Line: 77},                    // 244 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 245
-		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 77},        // 246
+		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 77},        // 246
 		{Code: template.Print, A: 11, Line: 77},                          // 247
 		{Code: template.Text, B: 519, C: 3, Line: 77},                    // 248 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},             // 249
@@ -1772,494 +1779,502 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 11, Line: 79},                          // 265
 		{Code: template.Text, B: 519, C: 3, Line: 79},                    // 266 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 267
-		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},        // 268
+		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 80},        // 268
 		{Code: template.Print, A: 11, Line: 80},                          // 269
-		{Code: template.Text, B: 301, C: 1, Line: 80},                    // 270 ">"
-		{Code: template.Field, A: 10, B: 9, C: 7, Line: 80},              // 271
-		{Code: template.Lookup, A: 11, B: 10, C: 28, Line: 80},           // 272
+		{Code: template.Text, B: 540, C: 5, Line: 80},                    // 270 ">60</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 271
+		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 80},        // 272
 		{Code: template.Print, A: 11, Line: 80},                          // 273
-		{Code: template.Text, B: 522, C: 2, Line: 80},                    // 274 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 275
-		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},        // 276
-		{Code: template.Print, A: 11, Line: 80},                          // 277
-		{Code: template.Text, B: 301, C: 1, Line: 80},                    // 278 ">"
-		{Code: template.JumpFalse, A: 5, B: 320, Line: 81},               // 279
-		{Code: template.Text, B: 513, C: 2, Line: 81},                    // 280 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},             // 281
-		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 82},        // 282
-		{Code: template.Print, A: 11, Line: 82},                          // 283
-		{Code: template.Text, B: 301, C: 1, Line: 82},                    // 284 ">"
-		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 82},            // 285
-		{Code: template.Text, B: 522, C: 2, Line: 82},                    // 286 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},             // 287
-		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 82},        // 288
-		{Code: template.Print, A: 11, Line: 82},                          // 289
-		{Code: template.Text, B: 301, C: 1, Line: 82},                    // 290 ">"
-		{Code: template.JumpField, A: 1, B: 311, C: 10, Line: 85},        // 291
-		{Code: template.Text, B: 513, C: 2, Line: 85},                    // 292 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 86},             // 293
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 86},        // 294
-		{Code: template.Print, A: 11, Line: 86},                          // 295
-		{Code: template.Text, B: 515, C: 4, Line: 86},                    // 296 ">1</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 86},             // 297
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 86},        // 298
-		{Code: template.Print, A: 11, Line: 86},                          // 299
-		{Code: template.Text, B: 519, C: 3, Line: 86},                    // 300 ">\n<"
+		{Code: template.Text, B: 519, C: 3, Line: 80},                    // 274 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},             // 275
+		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 81},        // 276
+		{Code: template.Print, A: 11, Line: 81},                          // 277
+		{Code: template.Text, B: 301, C: 1, Line: 81},                    // 278 ">"
+		{Code: template.Field, A: 10, B: 9, C: 7, Line: 81},              // 279
+		{Code: template.Lookup, A: 11, B: 10, C: 29, Line: 81},           // 280
+		{Code: template.Print, A: 11, Line: 81},                          // 281
+		{Code: template.Text, B: 522, C: 2, Line: 81},                    // 282 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},             // 283
+		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 81},        // 284
+		{Code: template.Print, A: 11, Line: 81},                          // 285
+		{Code: template.Text, B: 301, C: 1, Line: 81},                    // 286 ">"
+		{Code: template.JumpFalse, A: 5, B: 328, Line: 82},               // 287
+		{Code: template.Text, B: 513, C: 2, Line: 82},                    // 288 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 83},             // 289
+		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 83},        // 290
+		{Code: template.Print, A: 11, Line: 83},                          // 291
+		{Code: template.Text, B: 301, C: 1, Line: 83},                    // 292 ">"
+		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 83},            // 293
+		{Code: template.Text, B: 522, C: 2, Line: 83},                    // 294 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 83},             // 295
+		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 83},        // 296
+		{Code: template.Print, A: 11, Line: 83},                          // 297
+		{Code: template.Text, B: 301, C: 1, Line: 83},                    // 298 ">"
+		{Code: template.JumpField, A: 1, B: 319, C: 10, Line: 86},        // 299
+		{Code: template.Text, B: 513, C: 2, Line: 86},                    // 300 "\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 301
-		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 87},        // 302
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 87},        // 302
 		{Code: template.Print, A: 11, Line: 87},                          // 303
-		{Code: template.TextField, A: 1, B: 301, C: 1, D: 10, Line: 87},  // 304 ">"
-		{Code: template.Text, B: 522, C: 2, Line: 87},                    // 305 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 306
-		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 87},        // 307
-		{Code: template.Print, A: 11, Line: 87},                          // 308
-		{Code: template.Text, B: 301, C: 1, Line: 87},                    // 309 ">"
-		{Code: template.Jump, B: 320, Line: 85},                          // 310
-		{Code: template.Text, B: 513, C: 2, Line: 88},                    // 311 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 89},             // 312
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 89},        // 313
-		{Code: template.Print, A: 11, Line: 89},                          // 314
-		{Code: template.Text, B: 540, C: 4, Line: 89},                    // 315 ">0</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 89},             // 316
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 89},        // 317
-		{Code: template.Print, A: 11, Line: 89},                          // 318
-		{Code: template.Text, B: 301, C: 1, Line: 89},                    // 319 ">"
-		{Code: template.JumpField, A: 1, B: 367, C: 27, Line: 94},        // 320
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 95},             // 321
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 95},             // 322
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 95},              // 323
-		{Code: template.Copy, A: 13, B: 12, Line: 95},                    // 324
-		{Code: template.Add, A: 14, B: 13, C: 13, Line: 96},              // 325
-		{Code: template.Copy, A: 15, B: 14, Line: 96},                    // 326
-		{Code: template.Add, A: 16, B: 15, C: 15, Line: 97},              // 327
-		{Code: template.Add, A: 17, B: 16, C: 13, Line: 97},              // 328
-		{Code: template.Copy, A: 18, B: 17, Line: 97},                    // 329
-		{Code: template.LoadText, A: 19, B: 544, Line: 98},               // 330 ""
-		{Code: template.Copy, A: 20, B: 19, Line: 98},                    // 331
-		{Code: template.Field, A: 21, B: 1, C: 27, Line: 99},             // 332
-		{Code: template.Copy, A: 22, B: 21, Line: 99},                    // 333
-		{Code: template.Range, A: 22, B: 354, Line: 99},                  // 334
-		{Code: template.Item, A: 22, B: 24, C: 25, Line: 99},             // 335
-		{Code: template.JumpField, A: 24, B: 340, C: 1, Line: 100},       // 336
-		{Code: template.Field, A: 26, B: 24, Line: 100},                  // 337
-		{Code: template.Lookup, A: 27, B: 26, C: 5, Line: 100},           // 338
-		{Code: template.Copy, A: 20, B: 27, Line: 100},                   // 339
-		{Code: template.LoadInt, A: 26, B: 1, Line: 101},                 // 340
-		{Code: template.Add, A: 27, B: 25, C: 26, Line: 101},             // 341
-		{Code: template.Add, A: 28, B: 18, C: 27, Line: 101},             // 342
-		{Code: template.Copy, A: 29, B: 28, Line: 101},                   // 343
-		{Code: template.Text, B: 513, C: 2, Line: 101},                   // 344 "\n<"
-		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 102},        // 345
-		{Code: template.Print, A: 30, Line: 102},                         // 346
-		{Code: template.Text, B: 301, C: 1, Line: 102},                   // 347 ">"
-		{Code: template.Print, A: 20, Line: 102},                         // 348
-		{Code: template.Text, B: 522, C: 2, Line: 102},                   // 349 "</"
-		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 102},        // 350
-		{Code: template.Print, A: 30, Line: 102},                         // 351
-		{Code: template.Text, B: 301, C: 1, Line: 102},                   // 352 ">"
-		{Code: template.Next, A: 22, B: 335, Line: 99},                   // 353
-		{Code: template.Text, B: 513, C: 2, Line: 103},                   // 354 "\n<"
-		{Code: template.LoadInt, A: 21, B: 8, Line: 104},                 // 355
-		{Code: template.Add, A: 22, B: 18, C: 21, Line: 104},             // 356
-		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 104},        // 357
-		{Code: template.Print, A: 23, Line: 104},                         // 358
-		{Code: template.Text, B: 301, C: 1, Line: 104},                   // 359 ">"
-		{Code: template.Print, A: 20, Line: 104},                         // 360
-		{Code: template.Text, B: 522, C: 2, Line: 104},                   // 361 "</"
-		{Code: template.LoadInt, A: 21, B: 8, Line: 104},                 // 362
-		{Code: template.Add, A: 22, B: 18, C: 21, Line: 104},             // 363
-		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 104},        // 364
-		{Code: template.Print, A: 23, Line: 104},                         // 365
-		{Code: template.Text, B: 301, C: 1, Line: 104},                   // 366 ">"
-		{Code: template.Next, A: 7, B: 96, Line: 62},                     // 367
-		{Code: template.Field, A: 6, C: 25, Line: 107},                   // 368
-		{Code: template.Copy, A: 7, B: 6, Line: 107},                     // 369
-		{Code: template.Range, A: 7, B: 382, Line: 107},                  // 370
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 107},               // 371
-		{Code: template.Text, B: 513, C: 2, Line: 107},                   // 372 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 1, Line: 108},             // 373
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 108},        // 374
-		{Code: template.Print, A: 11, Line: 108},                         // 375
-		{Code: template.Text, B: 540, C: 4, Line: 108},                   // 376 ">0</"
-		{Code: template.Field, A: 10, B: 9, C: 1, Line: 108},             // 377
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 108},        // 378
-		{Code: template.Print, A: 11, Line: 108},                         // 379
-		{Code: template.Text, B: 301, C: 1, Line: 108},                   // 380 ">"
-		{Code: template.Next, A: 7, B: 371, Line: 107},                   // 381
-		{Code: template.LoadInt, A: 6, Line: 114},                        // 382
-		{Code: template.Copy, A: 7, B: 6, Line: 114},                     // 383
-		{Code: template.LoadInt, A: 8, B: 100, Line: 115},                // 384
-		{Code: template.Copy, A: 9, B: 8, Line: 115},                     // 385
-		{Code: template.LoadInt, A: 10, B: 48, Line: 116},                // 386
-		{Code: template.Copy, A: 11, B: 10, Line: 116},                   // 387
-		{Code: template.Field, A: 12, C: 29, Line: 117},                  // 388
-		{Code: template.LoadText, A: 13, B: 544, C: 6, Line: 117},        // 389 "first3"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 117},             // 390
-		{Code: template.JumpFalse, A: 14, B: 396, Line: 117},             // 391
-		{Code: template.LoadInt, A: 15, B: 3, Line: 117},                 // 392
-		{Code: template.Copy, A: 7, B: 15, Line: 117},                    // 393
-		{Code: template.LoadInt, A: 16, B: 97, Line: 117},                // 394
-		{Code: template.Copy, A: 9, B: 16, Line: 117},                    // 395
+		{Code: template.Text, B: 515, C: 4, Line: 87},                    // 304 ">1</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 305
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 87},        // 306
+		{Code: template.Print, A: 11, Line: 87},                          // 307
+		{Code: template.Text, B: 519, C: 3, Line: 87},                    // 308 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},             // 309
+		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 88},        // 310
+		{Code: template.Print, A: 11, Line: 88},                          // 311
+		{Code: template.TextField, A: 1, B: 301, C: 1, D: 10, Line: 88},  // 312 ">"
+		{Code: template.Text, B: 522, C: 2, Line: 88},                    // 313 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},             // 314
+		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 88},        // 315
+		{Code: template.Print, A: 11, Line: 88},                          // 316
+		{Code: template.Text, B: 301, C: 1, Line: 88},                    // 317 ">"
+		{Code: template.Jump, B: 328, Line: 86},                          // 318
+		{Code: template.Text, B: 513, C: 2, Line: 89},                    // 319 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 90},             // 320
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 90},        // 321
+		{Code: template.Print, A: 11, Line: 90},                          // 322
+		{Code: template.Text, B: 545, C: 4, Line: 90},                    // 323 ">0</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 90},             // 324
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 90},        // 325
+		{Code: template.Print, A: 11, Line: 90},                          // 326
+		{Code: template.Text, B: 301, C: 1, Line: 90},                    // 327 ">"
+		{Code: template.JumpField, A: 1, B: 375, C: 27, Line: 95},        // 328
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 96},             // 329
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 96},             // 330
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 96},              // 331
+		{Code: template.Copy, A: 13, B: 12, Line: 96},                    // 332
+		{Code: template.Add, A: 14, B: 13, C: 13, Line: 97},              // 333
+		{Code: template.Copy, A: 15, B: 14, Line: 97},                    // 334
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 98},              // 335
+		{Code: template.Add, A: 17, B: 16, C: 13, Line: 98},              // 336
+		{Code: template.Copy, A: 18, B: 17, Line: 98},                    // 337
+		{Code: template.LoadText, A: 19, B: 549, Line: 99},               // 338 ""
+		{Code: template.Copy, A: 20, B: 19, Line: 99},                    // 339
+		{Code: template.Field, A: 21, B: 1, C: 27, Line: 100},            // 340
+		{Code: template.Copy, A: 22, B: 21, Line: 100},                   // 341
+		{Code: template.Range, A: 22, B: 362, Line: 100},                 // 342
+		{Code: template.Item, A: 22, B: 24, C: 25, Line: 100},            // 343
+		{Code: template.JumpField, A: 24, B: 348, C: 1, Line: 101},       // 344
+		{Code: template.Field, A: 26, B: 24, Line: 101},                  // 345
+		{Code: template.Lookup, A: 27, B: 26, C: 5, Line: 101},           // 346
+		{Code: template.Copy, A: 20, B: 27, Line: 101},                   // 347
+		{Code: template.LoadInt, A: 26, B: 1, Line: 102},                 // 348
+		{Code: template.Add, A: 27, B: 25, C: 26, Line: 102},             // 349
+		{Code: template.Add, A: 28, B: 18, C: 27, Line: 102},             // 350
+		{Code: template.Copy, A: 29, B: 28, Line: 102},                   // 351
+		{Code: template.Text, B: 513, C: 2, Line: 102},                   // 352 "\n<"
+		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 103},        // 353
+		{Code: template.Print, A: 30, Line: 103},                         // 354
+		{Code: template.Text, B: 301, C: 1, Line: 103},                   // 355 ">"
+		{Code: template.Print, A: 20, Line: 103},                         // 356
+		{Code: template.Text, B: 522, C: 2, Line: 103},                   // 357 "</"
+		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 103},        // 358
+		{Code: template.Print, A: 30, Line: 103},                         // 359
+		{Code: template.Text, B: 301, C: 1, Line: 103},                   // 360 ">"
+		{Code: template.Next, A: 22, B: 343, Line: 100},                  // 361
+		{Code: template.Text, B: 513, C: 2, Line: 104},                   // 362 "\n<"
+		{Code: template.LoadInt, A: 21, B: 8, Line: 105},                 // 363
+		{Code: template.Add, A: 22, B: 18, C: 21, Line: 105},             // 364
+		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 105},        // 365
+		{Code: template.Print, A: 23, Line: 105},                         // 366
+		{Code: template.Text, B: 301, C: 1, Line: 105},                   // 367 ">"
+		{Code: template.Print, A: 20, Line: 105},                         // 368
+		{Code: template.Text, B: 522, C: 2, Line: 105},                   // 369 "</"
+		{Code: template.LoadInt, A: 21, B: 8, Line: 105},                 // 370
+		{Code: template.Add, A: 22, B: 18, C: 21, Line: 105},             // 371
+		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 105},        // 372
+		{Code: template.Print, A: 23, Line: 105},                         // 373
+		{Code: template.Text, B: 301, C: 1, Line: 105},                   // 374 ">"
+		{Code: template.Next, A: 7, B: 96, Line: 62},                     // 375
+		{Code: template.Field, A: 6, C: 25, Line: 108},                   // 376
+		{Code: template.Copy, A: 7, B: 6, Line: 108},                     // 377
+		{Code: template.Range, A: 7, B: 390, Line: 108},                  // 378
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 108},               // 379
+		{Code: template.Text, B: 513, C: 2, Line: 108},                   // 380 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 1, Line: 109},             // 381
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 109},        // 382
+		{Code: template.Print, A: 11, Line: 109},                         // 383
+		{Code: template.Text, B: 545, C: 4, Line: 109},                   // 384 ">0</"
+		{Code: template.Field, A: 10, B: 9, C: 1, Line: 109},             // 385
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 109},        // 386
+		{Code: template.Print, A: 11, Line: 109},                         // 387
+		{Code: template.Text, B: 301, C: 1, Line: 109},                   // 388 ">"
+		{Code: template.Next, A: 7, B: 379, Line: 108},                   // 389
+		{Code: template.LoadInt, A: 6, Line: 115},                        // 390
+		{Code: template.Copy, A: 7, B: 6, Line: 115},                     // 391
+		{Code: template.LoadInt, A: 8, B: 100, Line: 116},                // 392
+		{Code: template.Copy, A: 9, B: 8, Line: 116},                     // 393
+		{Code: template.LoadInt, A: 10, B: 48, Line: 117},                // 394
+		{Code: template.Copy, A: 11, B: 10, Line: 117},                   // 395
 		{Code: template.Field, A: 12, C: 29, Line: 118},                  // 396
-		{Code: template.LoadText, A: 13, B: 550, C: 6, Line: 118},        // 397 "first4"
+		{Code: template.LoadText, A: 13, B: 549, C: 6, Line: 118},        // 397 "first3"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 118},             // 398
-		{Code: template.JumpFalse, A: 14, B: 402, Line: 118},             // 399
-		{Code: template.LoadInt, A: 15, B: 4, Line: 118},                 // 400
+		{Code: template.JumpFalse, A: 14, B: 404, Line: 118},             // 399
+		{Code: template.LoadInt, A: 15, B: 3, Line: 118},                 // 400
 		{Code: template.Copy, A: 7, B: 15, Line: 118},                    // 401
-		{Code: template.Field, A: 12, C: 29, Line: 119},                  // 402
-		{Code: template.LoadText, A: 13, B: 556, C: 6, Line: 119},        // 403 "first6"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 119},             // 404
-		{Code: template.JumpFalse, A: 14, B: 410, Line: 119},             // 405
-		{Code: template.LoadInt, A: 15, B: 6, Line: 119},                 // 406
-		{Code: template.Copy, A: 7, B: 15, Line: 119},                    // 407
-		{Code: template.LoadInt, A: 16, B: 94, Line: 119},                // 408
-		{Code: template.Copy, A: 9, B: 16, Line: 119},                    // 409
+		{Code: template.LoadInt, A: 16, B: 97, Line: 118},                // 402
+		{Code: template.Copy, A: 9, B: 16, Line: 118},                    // 403
+		{Code: template.Field, A: 12, C: 29, Line: 119},                  // 404
+		{Code: template.LoadText, A: 13, B: 555, C: 6, Line: 119},        // 405 "first4"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 119},             // 406
+		{Code: template.JumpFalse, A: 14, B: 410, Line: 119},             // 407
+		{Code: template.LoadInt, A: 15, B: 4, Line: 119},                 // 408
+		{Code: template.Copy, A: 7, B: 15, Line: 119},                    // 409
 		{Code: template.Field, A: 12, C: 29, Line: 120},                  // 410
-		{Code: template.LoadText, A: 13, B: 562, C: 6, Line: 120},        // 411 "first8"
+		{Code: template.LoadText, A: 13, B: 561, C: 6, Line: 120},        // 411 "first6"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 120},             // 412
-		{Code: template.JumpFalse, A: 14, B: 416, Line: 120},             // 413
-		{Code: template.LoadInt, A: 15, B: 8, Line: 120},                 // 414
+		{Code: template.JumpFalse, A: 14, B: 418, Line: 120},             // 413
+		{Code: template.LoadInt, A: 15, B: 6, Line: 120},                 // 414
 		{Code: template.Copy, A: 7, B: 15, Line: 120},                    // 415
-		{Code: template.Field, A: 12, C: 29, Line: 121},                  // 416
-		{Code: template.LoadText, A: 13, B: 568, C: 7, Line: 121},        // 417 "first12"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 121},             // 418
-		{Code: template.JumpFalse, A: 14, B: 422, Line: 121},             // 419
-		{Code: template.LoadInt, A: 15, B: 12, Line: 121},                // 420
-		{Code: template.Copy, A: 7, B: 15, Line: 121},                    // 421
-		{Code: template.Field, A: 12, C: 29, Line: 122},                  // 422
-		{Code: template.LoadText, A: 13, B: 575, C: 3, Line: 122},        // 423 "mpk"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 122},             // 424
-		{Code: template.JumpFalse, A: 14, B: 427, Line: 122},             // 425
-		{Code: template.Copy, A: 11, B: 7, Line: 122},                    // 426
-		{Code: template.Field, A: 13, C: 29, Line: 123},                  // 427
-		{Code: template.LoadText, A: 14, B: 575, C: 3, Line: 123},        // 428 "mpk"
-		{Code: template.Has, A: 15, B: 13, C: 14, Line: 123},             // 429
-		{Code: template.Copy, A: 12, B: 15, Line: 123},                   // 430
-		{Code: template.JumpFalse, A: 12, B: 436, Line: 123},             // 431
-		{Code: template.Field, A: 16, C: 29, Line: 123},                  // 432
-		{Code: template.LoadText, A: 17, B: 578, C: 5, Line: 123},        // 433 "words"
-		{Code: template.Has, A: 18, B: 16, C: 17, Line: 123},             // 434
-		{Code: template.Copy, A: 12, B: 18, Line: 123},                   // 435
-		{Code: template.JumpFalse, A: 12, B: 441, Line: 123},             // 436
-		{Code: template.LoadInt, A: 19, B: 16, Line: 123},                // 437
-		{Code: template.Copy, A: 11, B: 19, Line: 123},                   // 438
-		{Code: template.LoadInt, A: 20, B: 84, Line: 123},                // 439
-		{Code: template.Copy, A: 9, B: 20, Line: 123},                    // 440
-		{Code: template.LoadInt, A: 12, Line: 126},                       // 441
-		{Code: template.Copy, A: 13, B: 12, Line: 126},                   // 442
-		{Code: template.Field, A: 14, C: 4, Line: 127},                   // 443
-		{Code: template.Copy, A: 15, B: 14, Line: 127},                   // 444
-		{Code: template.Range, A: 15, B: 600, Line: 127},                 // 445
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 127},            // 446
-		{Code: template.Field, A: 18, B: 17, Line: 128},                  // 447
-		{Code: template.LoadInt, A: 20, Line: 128},                       // 448
-		{Code: template.EqualInt, A: 19, B: 18, C: 20, Line: 128},        // 449
-		{Code: template.JumpFalse, A: 19, B: 596, Line: 128},             // 450
-		{Code: template.Field, A: 21, B: 1, C: 26, Line: 129},            // 451
-		{Code: template.Copy, A: 22, B: 21, Line: 129},                   // 452
-		{Code: template.Range, A: 22, B: 483, Line: 129},                 // 453
-		{Code: template.Item, A: 22, B: 24, C: 22, Line: 129},            // 454
-		{Code: template.Field, A: 26, B: 24, Line: 130},                  // 455
-		{Code: template.LoadInt, A: 28, Line: 130},                       // 456
-		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 130},        // 457
-		{Code: template.Copy, A: 25, B: 27, Line: 130},                   // 458
-		{Code: template.JumpFalse, A: 25, B: 468, Line: 130},             // 459
-		{Code: template.Field, A: 29, B: 24, C: 1, Line: 130},            // 460
-		{Code: template.Less, A: 30, B: 13, C: 29, Line: 130},            // 461
-		{Code: template.Copy, A: 25, B: 30, Line: 130},                   // 462
-		{Code: template.JumpFalse, A: 25, B: 468, Line: 130},             // 463
-		{Code: template.Field, A: 31, B: 24, C: 1, Line: 130},            // 464
-		{Code: template.Field, A: 32, B: 17, C: 1, Line: 130},            // 465
-		{Code: template.Less, A: 33, B: 31, C: 32, Line: 130},            // 466
-		{Code: template.Copy, A: 25, B: 33, Line: 130},                   // 467
-		{Code: template.JumpFalse, A: 25, B: 482, Line: 130},             // 468
-		{Code: template.Field, A: 34, B: 24, C: 1, Line: 131},            // 469
-		{Code: template.Copy, A: 35, B: 34, Line: 131},                   // 470
-		{Code: template.Less, A: 36, B: 11, C: 35, Line: 131},            // 471
-		{Code: template.JumpFalse, A: 36, B: 475, Line: 131},             // 472
-		{Code: template.Add, A: 37, B: 35, C: 9, Line: 131},              // 473
-		{Code: template.Copy, A: 35, B: 37, Line: 131},                   // 474
-		{Code: template.Text, B: 513, C: 2, Line: 131},                   // 475 "\n<"
-		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 132},       // 476
-		{Code: template.Print, A: 36, Line: 132},                         // 477
-		{Code: template.Text, B: 583, C: 5, Line: 132},                   // 478 ">-1</"
-		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 132},       // 479
-		{Code: template.Print, A: 36, Line: 132},                         // 480
-		{Code: template.Text, B: 301, C: 1, Line: 132},                   // 481 ">"
-		{Code: template.Next, A: 22, B: 454, Line: 129},                  // 482
-		{Code: template.Field, A: 21, B: 17, C: 1, Line: 135},            // 483
-		{Code: template.Copy, A: 13, B: 21, Line: 135},                   // 484
-		{Code: template.Field, A: 22, B: 17, C: 1, Line: 136},            // 485
-		{Code: template.Copy, A: 23, B: 22, Line: 136},                   // 486
-		{Code: template.Less, A: 24, B: 11, C: 23, Line: 136},            // 487
-		{Code: template.JumpFalse, A: 24, B: 491, Line: 136},             // 488
-		{Code: template.Add, A: 25, B: 23, C: 9, Line: 136},              // 489
-		{Code: template.Copy, A: 23, B: 25, Line: 136},                   // 490
-		{Code: template.Field, A: 25, B: 17, C: 2, Line: 137},            // 491
-		{Code: template.LoadText, A: 27, B: 588, C: 4, Line: 137},        // 492 "line"
-		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 137},           // 493
-		{Code: template.Copy, A: 24, B: 26, Line: 137},                   // 494
-		{Code: template.JumpFalse, A: 24, B: 510, Line: 137},             // 495
-		{Code: template.LoadInt, A: 29, B: 100, Line: 137},               // 496
-		{Code: template.Less, A: 30, B: 29, C: 23, Line: 137},            // 497
-		{Code: template.Copy, A: 28, B: 30, Line: 137},                   // 498
-		{Code: template.JumpTrue, A: 28, B: 509, Line: 137},              // 499
-		{Code: template.Less, A: 32, B: 7, C: 23, Line: 137},             // 500
-		{Code: template.Copy, A: 31, B: 32, Line: 137},                   // 501
-		{Code: template.JumpFalse, A: 31, B: 508, Line: 137},             // 502
-		{Code: template.Field, A: 33, B: 1, C: 29, Line: 137},            // 503
-		{Code: template.LoadText, A: 34, B: 578, C: 5, Line: 137},        // 504 "words"
-		{Code: template.Has, A: 35, B: 33, C: 34, Line: 137},             // 505
-		{Code: template.Not, A: 36, B: 35, Line: 137},                    // 506
-		{Code: template.Copy, A: 31, B: 36, Line: 137},                   // 507
-		{Code: template.Copy, A: 28, B: 31, Line: 137},                   // 508
-		{Code: template.Copy, A: 24, B: 28, Line: 137},                   // 509
-		{Code: template.JumpFalse, A: 24, B: 513, Line: 137},             // 510
-		{Code: template.Fail, B: 592, C: 67, Line: 179},                  // 511 "this key of the phone cannot be a line; lay out the keys without it"
-		{Code: template.Print, A: 37, Line: 179},                         // 512
-		{Code: template.Field, A: 25, B: 17, C: 2, Line: 138},            // 513
-		{Code: template.LoadText, A: 27, B: 659, C: 7, Line: 138},        // 514 "forward"
-		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 138},           // 515
-		{Code: template.JumpTrue, A: 26, B: 519, Line: 138},              // 516
-		{Code: template.LoadText, A: 28, B: 666, C: 3, Line: 138},        // 517 "dnd"
-		{Code: template.Equal, A: 26, B: 25, C: 28, Line: 138},           // 518
-		{Code: template.Copy, A: 24, B: 26, Line: 138},                   // 519
-		{Code: template.JumpFalse, A: 24, B: 537, Line: 138},             // 520
-		{Code: template.Field, A: 29, B: 1, C: 29, Line: 138},            // 521
-		{Code: template.LoadText, A: 30, B: 578, C: 5, Line: 138},        // 522 "words"
-		{Code: template.Has, A: 31, B: 29, C: 30, Line: 138},             // 523
-		{Code: template.Not, A: 32, B: 31, Line: 138},                    // 524
-		{Code: template.Copy, A: 24, B: 32, Line: 138},                   // 525
-		{Code: template.JumpFalse, A: 24, B: 537, Line: 138},             // 526
-		{Code: template.LoadInt, A: 34, B: 100, Line: 138},               // 527
-		{Code: template.Less, A: 35, B: 34, C: 23, Line: 138},            // 528
-		{Code: template.Copy, A: 33, B: 35, Line: 138},                   // 529
-		{Code: template.JumpTrue, A: 33, B: 536, Line: 138},              // 530
-		{Code: template.Field, A: 36, B: 1, C: 29, Line: 138},            // 531
-		{Code: template.LoadText, A: 37, B: 659, C: 7, Line: 138},        // 532 "forward"
-		{Code: template.Has, A: 38, B: 36, C: 37, Line: 138},             // 533
-		{Code: template.Not, A: 39, B: 38, Line: 138},                    // 534
-		{Code: template.Copy, A: 33, B: 39, Line: 138},                   // 535
-		{Code: template.Copy, A: 24, B: 33, Line: 138},                   // 536
-		{Code: template.JumpFalse, A: 24, B: 540, Line: 138},             // 537
-		{Code: template.Fail, B: 669, C: 58, Line: 180},                  // 538 "this key of the phone can neither forward nor refuse calls"
-		{Code: template.Print, A: 40, Line: 180},                         // 539
-		{Code: template.Text, B: 513, C: 2, Line: 138},                   // 540 "\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 139},       // 541
-		{Code: template.Print, A: 24, Line: 139},                         // 542
-		{Code: template.Text, B: 301, C: 1, Line: 139},                   // 543 ">"
-		{Code: template.Field, A: 24, B: 1, C: 29, Line: 139},            // 544
-		{Code: template.LoadText, A: 25, B: 578, C: 5, Line: 139},        // 545 "words"
-		{Code: template.Has, A: 26, B: 24, C: 25, Line: 139},             // 546
-		{Code: template.JumpFalse, A: 26, B: 552, Line: 139},             // 547
-		{Code: template.Field, A: 27, B: 17, C: 2, Line: 139},            // 548
-		{Code: template.Lookup, A: 28, B: 27, C: 9, Line: 139},           // 549
-		{Code: template.Print, A: 28, Line: 139},                         // 550
-		{Code: template.Jump, B: 562, Line: 139},                         // 551
-		{Code: template.Less, A: 27, B: 7, C: 23, Line: 139},             // 552
-		{Code: template.Not, A: 27, B: 27, Line: 139},                    // 553
-		{Code: template.JumpFalse, A: 27, B: 559, Line: 139},             // 554
-		{Code: template.Field, A: 28, B: 17, C: 2, Line: 139},            // 555
-		{Code: template.Lookup, A: 29, B: 28, C: 11, Line: 139},          // 556
-		{Code: template.Print, A: 29, Line: 139},                         // 557
-		{Code: template.Jump, B: 562, Line: 139},                         // 558
-		{Code: template.Field, A: 28, B: 17, C: 2, Line: 139},            // 559
-		{Code: template.Lookup, A: 29, B: 28, C: 14, Line: 139},          // 560
-		{Code: template.Print, A: 29, Line: 139},                         // 561
-		{Code: template.Text, B: 522, C: 2, Line: 139},                   // 562 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 139},       // 563
-		{Code: template.Print, A: 24, Line: 139},                         // 564
-		{Code: template.Text, B: 519, C: 3, Line: 139},                   // 565 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 140},       // 566
-		{Code: template.Print, A: 24, Line: 140},                         // 567
-		{Code: template.Text, B: 301, C: 1, Line: 140},                   // 568 ">"
-		{Code: template.Field, A: 24, B: 17, C: 3, Line: 140},            // 569
-		{Code: template.LookupInt, A: 25, B: 24, Line: 140},              // 570
-		{Code: template.Print, A: 25, Line: 140},                         // 571
-		{Code: template.Text, B: 522, C: 2, Line: 140},                   // 572 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 140},       // 573
-		{Code: template.Print, A: 24, Line: 140},                         // 574
-		{Code: template.Text, B: 519, C: 3, Line: 140},                   // 575 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 141},       // 576
-		{Code: template.Print, A: 24, Line: 141},                         // 577
-		{Code: template.Text, B: 301, C: 1, Line: 141},                   // 578 ">"
-		{Code: template.Field, A: 24, B: 17, C: 5, Line: 141},            // 579
-		{Code: template.JumpFalse, A: 24, B: 582, Line: 141},             // 580
-		{Code: template.Print, A: 24, Line: 141},                         // 581
-		{Code: template.Text, B: 522, C: 2, Line: 141},                   // 582 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 141},       // 583
-		{Code: template.Print, A: 24, Line: 141},                         // 584
-		{Code: template.Text, B: 519, C: 3, Line: 141},                   // 585 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 586
-		{Code: template.Print, A: 24, Line: 142},                         // 587
-		{Code: template.Text, B: 301, C: 1, Line: 142},                   // 588 ">"
-		{Code: template.Field, A: 24, B: 17, C: 4, Line: 142},            // 589
-		{Code: template.JumpFalse, A: 24, B: 592, Line: 142},             // 590
-		{Code: template.Print, A: 24, Line: 142},                         // 591
-		{Code: template.Text, B: 522, C: 2, Line: 142},                   // 592 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 593
-		{Code: template.Print, A: 24, Line: 142},                         // 594
-		{Code: template.Text, B: 301, C: 1, Line: 142},                   // 595 ">"
-		{Code: template.JumpField, A: 17, B: 599, C: 6, Line: 144},       // 596
-		{Code: template.Fail, B: 727, C: 62, Line: 144},                  // 597 "the phone has a pickup code for each account, not for each key"
-		{Code: template.Print, A: 18, Line: 144},                         // 598
-		{Code: template.Next, A: 15, B: 446, Line: 127},                  // 599
-		{Code: template.Field, A: 14, C: 26, Line: 146},                  // 600
-		{Code: template.Copy, A: 15, B: 14, Line: 146},                   // 601
-		{Code: template.Range, A: 15, B: 627, Line: 146},                 // 602
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 146},            // 603
-		{Code: template.Field, A: 19, B: 17, Line: 147},                  // 604
-		{Code: template.LoadInt, A: 21, Line: 147},                       // 605
-		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 147},        // 606
-		{Code: template.Copy, A: 18, B: 20, Line: 147},                   // 607
-		{Code: template.JumpFalse, A: 18, B: 612, Line: 147},             // 608
-		{Code: template.Field, A: 22, B: 17, C: 1, Line: 147},            // 609
-		{Code: template.Less, A: 23, B: 13, C: 22, Line: 147},            // 610
-		{Code: template.Copy, A: 18, B: 23, Line: 147},                   // 611
-		{Code: template.JumpFalse, A: 18, B: 626, Line: 147},             // 612
-		{Code: template.Field, A: 24, B: 17, C: 1, Line: 148},            // 613
-		{Code: template.Copy, A: 25, B: 24, Line: 148},                   // 614
-		{Code: template.Less, A: 26, B: 11, C: 25, Line: 148},            // 615
-		{Code: template.JumpFalse, A: 26, B: 619, Line: 148},             // 616
-		{Code: template.Add, A: 27, B: 25, C: 9, Line: 148},              // 617
-		{Code: template.Copy, A: 25, B: 27, Line: 148},                   // 618
-		{Code: template.Text, B: 513, C: 2, Line: 148},                   // 619 "\n<"
-		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 149},       // 620
-		{Code: template.Print, A: 26, Line: 149},                         // 621
-		{Code: template.Text, B: 583, C: 5, Line: 149},                   // 622 ">-1</"
-		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 149},       // 623
-		{Code: template.Print, A: 26, Line: 149},                         // 624
-		{Code: template.Text, B: 301, C: 1, Line: 149},                   // 625 ">"
-		{Code: template.Next, A: 15, B: 603, Line: 146},                  // 626
-		{Code: template.Field, A: 14, C: 4, Line: 153},                   // 627
-		{Code: template.Copy, A: 15, B: 14, Line: 153},                   // 628
-		{Code: template.Range, A: 15, B: 714, Line: 153},                 // 629
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 153},            // 630
-		{Code: template.JumpField, A: 17, B: 713, Line: 154},             // 631
-		{Code: template.Field, A: 18, B: 17, C: 2, Line: 155},            // 632
-		{Code: template.LoadText, A: 20, B: 588, C: 4, Line: 155},        // 633 "line"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 155},           // 634
-		{Code: template.JumpFalse, A: 19, B: 638, Line: 155},             // 635
-		{Code: template.Fail, B: 592, C: 67, Line: 179},                  // 636 "this key of the phone cannot be a line; lay out the keys without it"
-		{Code: template.Print, A: 21, Line: 179},                         // 637
-		{Code: template.Field, A: 18, B: 17, C: 2, Line: 156},            // 638
-		{Code: template.LoadText, A: 20, B: 659, C: 7, Line: 156},        // 639 "forward"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 156},           // 640
-		{Code: template.JumpTrue, A: 19, B: 644, Line: 156},              // 641
-		{Code: template.LoadText, A: 21, B: 666, C: 3, Line: 156},        // 642 "dnd"
-		{Code: template.Equal, A: 19, B: 18, C: 21, Line: 156},           // 643
-		{Code: template.JumpFalse, A: 19, B: 647, Line: 156},             // 644
-		{Code: template.Fail, B: 669, C: 58, Line: 180},                  // 645 "this key of the phone can neither forward nor refuse calls"
-		{Code: template.Print, A: 22, Line: 180},                         // 646
-		{Code: template.Field, A: 18, B: 17, Line: 157},                  // 647
-		{Code: template.Field, A: 19, B: 17, Line: 157},                  // 648
-		{Code: template.Add, A: 20, B: 18, C: 19, Line: 157},             // 649
-		{Code: template.Copy, A: 21, B: 20, Line: 157},                   // 650
-		{Code: template.Add, A: 22, B: 21, C: 21, Line: 157},             // 651
-		{Code: template.Field, A: 23, B: 17, Line: 157},                  // 652
-		{Code: template.Add, A: 24, B: 22, C: 23, Line: 157},             // 653
-		{Code: template.Copy, A: 21, B: 24, Line: 157},                   // 654
-		{Code: template.Add, A: 25, B: 21, C: 21, Line: 158},             // 655
-		{Code: template.Copy, A: 26, B: 25, Line: 158},                   // 656
-		{Code: template.Add, A: 27, B: 26, C: 26, Line: 158},             // 657
-		{Code: template.Copy, A: 26, B: 27, Line: 158},                   // 658
-		{Code: template.Add, A: 28, B: 26, C: 26, Line: 158},             // 659
-		{Code: template.Field, A: 29, B: 17, C: 1, Line: 158},            // 660
-		{Code: template.Add, A: 30, B: 28, C: 29, Line: 158},             // 661
-		{Code: template.Copy, A: 26, B: 30, Line: 158},                   // 662
-		{Code: template.Add, A: 31, B: 26, C: 26, Line: 159},             // 663
-		{Code: template.Copy, A: 32, B: 31, Line: 159},                   // 664
-		{Code: template.Add, A: 33, B: 32, C: 32, Line: 159},             // 665
-		{Code: template.LoadInt, A: 34, B: 22795, Line: 159},             // 666
-		{Code: template.Add, A: 35, B: 26, C: 34, Line: 159},             // 667
-		{Code: template.Add, A: 36, B: 33, C: 35, Line: 159},             // 668
-		{Code: template.Copy, A: 32, B: 36, Line: 159},                   // 669
-		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 160},         // 670 "\n<P"
-		{Code: template.Text, B: 301, C: 1, Line: 160},                   // 671 ">"
-		{Code: template.Field, A: 37, B: 17, C: 2, Line: 160},            // 672
-		{Code: template.Lookup, A: 38, B: 37, C: 14, Line: 160},          // 673
-		{Code: template.Print, A: 38, Line: 160},                         // 674
-		{Code: template.TextInt, A: 32, B: 302, C: 3, Line: 160},         // 675 "</P"
-		{Code: template.Text, B: 789, C: 4, Line: 160},                   // 676 ">\n<P"
-		{Code: template.LoadInt, A: 37, B: 1, Line: 161},                 // 677
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 161},             // 678
-		{Code: template.PrintInt, A: 38, Line: 161},                      // 679
-		{Code: template.Text, B: 301, C: 1, Line: 161},                   // 680 ">"
-		{Code: template.Field, A: 37, B: 17, C: 3, Line: 161},            // 681
-		{Code: template.LookupInt, A: 38, B: 37, Line: 161},              // 682
-		{Code: template.Print, A: 38, Line: 161},                         // 683
-		{Code: template.Text, B: 302, C: 3, Line: 161},                   // 684 "</P"
-		{Code: template.LoadInt, A: 37, B: 1, Line: 161},                 // 685
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 161},             // 686
-		{Code: template.PrintInt, A: 38, Line: 161},                      // 687
-		{Code: template.Text, B: 789, C: 4, Line: 161},                   // 688 ">\n<P"
-		{Code: template.LoadInt, A: 37, B: 2, Line: 162},                 // 689
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 690
-		{Code: template.PrintInt, A: 38, Line: 162},                      // 691
-		{Code: template.Text, B: 301, C: 1, Line: 162},                   // 692 ">"
-		{Code: template.Field, A: 37, B: 17, C: 5, Line: 162},            // 693
-		{Code: template.JumpFalse, A: 37, B: 696, Line: 162},             // 694
-		{Code: template.Print, A: 37, Line: 162},                         // 695
-		{Code: template.Text, B: 302, C: 3, Line: 162},                   // 696 "</P"
-		{Code: template.LoadInt, A: 37, B: 2, Line: 162},                 // 697
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 698
-		{Code: template.PrintInt, A: 38, Line: 162},                      // 699
-		{Code: template.Text, B: 789, C: 4, Line: 162},                   // 700 ">\n<P"
-		{Code: template.LoadInt, A: 37, B: 3, Line: 163},                 // 701
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 702
-		{Code: template.PrintInt, A: 38, Line: 163},                      // 703
-		{Code: template.Text, B: 301, C: 1, Line: 163},                   // 704 ">"
-		{Code: template.Field, A: 37, B: 17, C: 4, Line: 163},            // 705
-		{Code: template.JumpFalse, A: 37, B: 708, Line: 163},             // 706
-		{Code: template.Print, A: 37, Line: 163},                         // 707
-		{Code: template.Text, B: 302, C: 3, Line: 163},                   // 708 "</P"
-		{Code: template.LoadInt, A: 37, B: 3, Line: 163},                 // 709
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 710
-		{Code: template.PrintInt, A: 38, Line: 163},                      // 711
-		{Code: template.Text, B: 301, C: 1, Line: 163},                   // 712 ">"
-		{Code: template.Next, A: 15, B: 630, Line: 153},                  // 713
-		{Code: template.Field, A: 14, C: 26, Line: 166},                  // 714
-		{Code: template.Copy, A: 15, B: 14, Line: 166},                   // 715
-		{Code: template.Range, A: 15, B: 746, Line: 166},                 // 716
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 166},            // 717
-		{Code: template.JumpField, A: 17, B: 745, Line: 167},             // 718
-		{Code: template.Field, A: 18, B: 17, Line: 168},                  // 719
-		{Code: template.Field, A: 19, B: 17, Line: 168},                  // 720
-		{Code: template.Add, A: 20, B: 18, C: 19, Line: 168},             // 721
-		{Code: template.Copy, A: 21, B: 20, Line: 168},                   // 722
-		{Code: template.Add, A: 22, B: 21, C: 21, Line: 168},             // 723
-		{Code: template.Field, A: 23, B: 17, Line: 168},                  // 724
-		{Code: template.Add, A: 24, B: 22, C: 23, Line: 168},             // 725
-		{Code: template.Copy, A: 21, B: 24, Line: 168},                   // 726
-		{Code: template.Add, A: 25, B: 21, C: 21, Line: 169},             // 727
-		{Code: template.Copy, A: 26, B: 25, Line: 169},                   // 728
-		{Code: template.Add, A: 27, B: 26, C: 26, Line: 169},             // 729
-		{Code: template.Copy, A: 26, B: 27, Line: 169},                   // 730
-		{Code: template.Add, A: 28, B: 26, C: 26, Line: 169},             // 731
-		{Code: template.Field, A: 29, B: 17, C: 1, Line: 169},            // 732
-		{Code: template.Add, A: 30, B: 28, C: 29, Line: 169},             // 733
-		{Code: template.Copy, A: 26, B: 30, Line: 169},                   // 734
-		{Code: template.Add, A: 31, B: 26, C: 26, Line: 170},             // 735
-		{Code: template.Copy, A: 32, B: 31, Line: 170},                   // 736
-		{Code: template.Add, A: 33, B: 32, C: 32, Line: 170},             // 737
-		{Code: template.LoadInt, A: 34, B: 22795, Line: 170},             // 738
-		{Code: template.Add, A: 35, B: 26, C: 34, Line: 170},             // 739
-		{Code: template.Add, A: 36, B: 33, C: 35, Line: 170},             // 740
-		{Code: template.Copy, A: 32, B: 36, Line: 170},                   // 741
-		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 171},         // 742 "\n<P"
-		{Code: template.TextInt, A: 32, B: 793, C: 6, Line: 171},         // 743 ">-1</P"
-		{Code: template.Text, B: 301, C: 1, Line: 171},                   // 744 ">"
-		{Code: template.Next, A: 15, B: 717, Line: 166},                  // 745
-		{Code: template.Field, A: 14, C: 28, Line: 174},                  // 746
-		{Code: template.Copy, A: 15, B: 14, Line: 174},                   // 747
-		{Code: template.Range, A: 15, B: 755, Line: 174},                 // 748
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 174},            // 749
-		{Code: template.TextField, A: 17, B: 513, C: 2, Line: 175},       // 750 "\n<"
-		{Code: template.TextField, A: 17, B: 301, C: 1, D: 1, Line: 175}, // 751 ">"
-		{Code: template.TextField, A: 17, B: 522, C: 2, Line: 175},       // 752 "</"
-		{Code: template.Text, B: 301, C: 1, Line: 175},                   // 753 ">"
-		{Code: template.Next, A: 15, B: 749, Line: 174},                  // 754
-		{Code: template.Text, B: 799, C: 27, Line: 176},                  // 755 "\n</config>\n</gs_provision>\n"
+		{Code: template.LoadInt, A: 16, B: 94, Line: 120},                // 416
+		{Code: template.Copy, A: 9, B: 16, Line: 120},                    // 417
+		{Code: template.Field, A: 12, C: 29, Line: 121},                  // 418
+		{Code: template.LoadText, A: 13, B: 567, C: 6, Line: 121},        // 419 "first8"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 121},             // 420
+		{Code: template.JumpFalse, A: 14, B: 424, Line: 121},             // 421
+		{Code: template.LoadInt, A: 15, B: 8, Line: 121},                 // 422
+		{Code: template.Copy, A: 7, B: 15, Line: 121},                    // 423
+		{Code: template.Field, A: 12, C: 29, Line: 122},                  // 424
+		{Code: template.LoadText, A: 13, B: 573, C: 7, Line: 122},        // 425 "first12"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 122},             // 426
+		{Code: template.JumpFalse, A: 14, B: 430, Line: 122},             // 427
+		{Code: template.LoadInt, A: 15, B: 12, Line: 122},                // 428
+		{Code: template.Copy, A: 7, B: 15, Line: 122},                    // 429
+		{Code: template.Field, A: 12, C: 29, Line: 123},                  // 430
+		{Code: template.LoadText, A: 13, B: 580, C: 3, Line: 123},        // 431 "mpk"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 123},             // 432
+		{Code: template.JumpFalse, A: 14, B: 435, Line: 123},             // 433
+		{Code: template.Copy, A: 11, B: 7, Line: 123},                    // 434
+		{Code: template.Field, A: 13, C: 29, Line: 124},                  // 435
+		{Code: template.LoadText, A: 14, B: 580, C: 3, Line: 124},        // 436 "mpk"
+		{Code: template.Has, A: 15, B: 13, C: 14, Line: 124},             // 437
+		{Code: template.Copy, A: 12, B: 15, Line: 124},                   // 438
+		{Code: template.JumpFalse, A: 12, B: 444, Line: 124},             // 439
+		{Code: template.Field, A: 16, C: 29, Line: 124},                  // 440
+		{Code: template.LoadText, A: 17, B: 583, C: 5, Line: 124},        // 441 "words"
+		{Code: template.Has, A: 18, B: 16, C: 17, Line: 124},             // 442
+		{Code: template.Copy, A: 12, B: 18, Line: 124},                   // 443
+		{Code: template.JumpFalse, A: 12, B: 449, Line: 124},             // 444
+		{Code: template.LoadInt, A: 19, B: 16, Line: 124},                // 445
+		{Code: template.Copy, A: 11, B: 19, Line: 124},                   // 446
+		{Code: template.LoadInt, A: 20, B: 84, Line: 124},                // 447
+		{Code: template.Copy, A: 9, B: 20, Line: 124},                    // 448
+		{Code: template.LoadInt, A: 12, Line: 127},                       // 449
+		{Code: template.Copy, A: 13, B: 12, Line: 127},                   // 450
+		{Code: template.Field, A: 14, C: 4, Line: 128},                   // 451
+		{Code: template.Copy, A: 15, B: 14, Line: 128},                   // 452
+		{Code: template.Range, A: 15, B: 608, Line: 128},                 // 453
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 128},            // 454
+		{Code: template.Field, A: 18, B: 17, Line: 129},                  // 455
+		{Code: template.LoadInt, A: 20, Line: 129},                       // 456
+		{Code: template.EqualInt, A: 19, B: 18, C: 20, Line: 129},        // 457
+		{Code: template.JumpFalse, A: 19, B: 604, Line: 129},             // 458
+		{Code: template.Field, A: 21, B: 1, C: 26, Line: 130},            // 459
+		{Code: template.Copy, A: 22, B: 21, Line: 130},                   // 460
+		{Code: template.Range, A: 22, B: 491, Line: 130},                 // 461
+		{Code: template.Item, A: 22, B: 24, C: 22, Line: 130},            // 462
+		{Code: template.Field, A: 26, B: 24, Line: 131},                  // 463
+		{Code: template.LoadInt, A: 28, Line: 131},                       // 464
+		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 131},        // 465
+		{Code: template.Copy, A: 25, B: 27, Line: 131},                   // 466
+		{Code: template.JumpFalse, A: 25, B: 476, Line: 131},             // 467
+		{Code: template.Field, A: 29, B: 24, C: 1, Line: 131},            // 468
+		{Code: template.Less, A: 30, B: 13, C: 29, Line: 131},            // 469
+		{Code: template.Copy, A: 25, B: 30, Line: 131},                   // 470
+		{Code: template.JumpFalse, A: 25, B: 476, Line: 131},             // 471
+		{Code: template.Field, A: 31, B: 24, C: 1, Line: 131},            // 472
+		{Code: template.Field, A: 32, B: 17, C: 1, Line: 131},            // 473
+		{Code: template.Less, A: 33, B: 31, C: 32, Line: 131},            // 474
+		{Code: template.Copy, A: 25, B: 33, Line: 131},                   // 475
+		{Code: template.JumpFalse, A: 25, B: 490, Line: 131},             // 476
+		{Code: template.Field, A: 34, B: 24, C: 1, Line: 132},            // 477
+		{Code: template.Copy, A: 35, B: 34, Line: 132},                   // 478
+		{Code: template.Less, A: 36, B: 11, C: 35, Line: 132},            // 479
+		{Code: template.JumpFalse, A: 36, B: 483, Line: 132},             // 480
+		{Code: template.Add, A: 37, B: 35, C: 9, Line: 132},              // 481
+		{Code: template.Copy, A: 35, B: 37, Line: 132},                   // 482
+		{Code: template.Text, B: 513, C: 2, Line: 132},                   // 483 "\n<"
+		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 133},       // 484
+		{Code: template.Print, A: 36, Line: 133},                         // 485
+		{Code: template.Text, B: 588, C: 5, Line: 133},                   // 486 ">-1</"
+		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 133},       // 487
+		{Code: template.Print, A: 36, Line: 133},                         // 488
+		{Code: template.Text, B: 301, C: 1, Line: 133},                   // 489 ">"
+		{Code: template.Next, A: 22, B: 462, Line: 130},                  // 490
+		{Code: template.Field, A: 21, B: 17, C: 1, Line: 136},            // 491
+		{Code: template.Copy, A: 13, B: 21, Line: 136},                   // 492
+		{Code: template.Field, A: 22, B: 17, C: 1, Line: 137},            // 493
+		{Code: template.Copy, A: 23, B: 22, Line: 137},                   // 494
+		{Code: template.Less, A: 24, B: 11, C: 23, Line: 137},            // 495
+		{Code: template.JumpFalse, A: 24, B: 499, Line: 137},             // 496
+		{Code: template.Add, A: 25, B: 23, C: 9, Line: 137},              // 497
+		{Code: template.Copy, A: 23, B: 25, Line: 137},                   // 498
+		{Code: template.Field, A: 25, B: 17, C: 2, Line: 138},            // 499
+		{Code: template.LoadText, A: 27, B: 593, C: 4, Line: 138},        // 500 "line"
+		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 138},           // 501
+		{Code: template.Copy, A: 24, B: 26, Line: 138},                   // 502
+		{Code: template.JumpFalse, A: 24, B: 518, Line: 138},             // 503
+		{Code: template.LoadInt, A: 29, B: 100, Line: 138},               // 504
+		{Code: template.Less, A: 30, B: 29, C: 23, Line: 138},            // 505
+		{Code: template.Copy, A: 28, B: 30, Line: 138},                   // 506
+		{Code: template.JumpTrue, A: 28, B: 517, Line: 138},              // 507
+		{Code: template.Less, A: 32, B: 7, C: 23, Line: 138},             // 508
+		{Code: template.Copy, A: 31, B: 32, Line: 138},                   // 509
+		{Code: template.JumpFalse, A: 31, B: 516, Line: 138},             // 510
+		{Code: template.Field, A: 33, B: 1, C: 29, Line: 138},            // 511
+		{Code: template.LoadText, A: 34, B: 583, C: 5, Line: 138},        // 512 "words"
+		{Code: template.Has, A: 35, B: 33, C: 34, Line: 138},             // 513
+		{Code: template.Not, A: 36, B: 35, Line: 138},                    // 514
+		{Code: template.Copy, A: 31, B: 36, Line: 138},                   // 515
+		{Code: template.Copy, A: 28, B: 31, Line: 138},                   // 516
+		{Code: template.Copy, A: 24, B: 28, Line: 138},                   // 517
+		{Code: template.JumpFalse, A: 24, B: 521, Line: 138},             // 518
+		{Code: template.Fail, B: 597, C: 67, Line: 180},                  // 519 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 37, Line: 180},                         // 520
+		{Code: template.Field, A: 25, B: 17, C: 2, Line: 139},            // 521
+		{Code: template.LoadText, A: 27, B: 664, C: 7, Line: 139},        // 522 "forward"
+		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 139},           // 523
+		{Code: template.JumpTrue, A: 26, B: 527, Line: 139},              // 524
+		{Code: template.LoadText, A: 28, B: 671, C: 3, Line: 139},        // 525 "dnd"
+		{Code: template.Equal, A: 26, B: 25, C: 28, Line: 139},           // 526
+		{Code: template.Copy, A: 24, B: 26, Line: 139},                   // 527
+		{Code: template.JumpFalse, A: 24, B: 545, Line: 139},             // 528
+		{Code: template.Field, A: 29, B: 1, C: 29, Line: 139},            // 529
+		{Code: template.LoadText, A: 30, B: 583, C: 5, Line: 139},        // 530 "words"
+		{Code: template.Has, A: 31, B: 29, C: 30, Line: 139},             // 531
+		{Code: template.Not, A: 32, B: 31, Line: 139},                    // 532
+		{Code: template.Copy, A: 24, B: 32, Line: 139},                   // 533
+		{Code: template.JumpFalse, A: 24, B: 545, Line: 139},             // 534
+		{Code: template.LoadInt, A: 34, B: 100, Line: 139},               // 535
+		{Code: template.Less, A: 35, B: 34, C: 23, Line: 139},            // 536
+		{Code: template.Copy, A: 33, B: 35, Line: 139},                   // 537
+		{Code: template.JumpTrue, A: 33, B: 544, Line: 139},              // 538
+		{Code: template.Field, A: 36, B: 1, C: 29, Line: 139},            // 539
+		{Code: template.LoadText, A: 37, B: 664, C: 7, Line: 139},        // 540 "forward"
+		{Code: template.Has, A: 38, B: 36, C: 37, Line: 139},             // 541
+		{Code: template.Not, A: 39, B: 38, Line: 139},                    // 542
+		{Code: template.Copy, A: 33, B: 39, Line: 139},                   // 543
+		{Code: template.Copy, A: 24, B: 33, Line: 139},                   // 544
+		{Code: template.JumpFalse, A: 24, B: 548, Line: 139},             // 545
+		{Code: template.Fail, B: 674, C: 58, Line: 181},                  // 546 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 40, Line: 181},                         // 547
+		{Code: template.Text, B: 513, C: 2, Line: 139},                   // 548 "\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 140},       // 549
+		{Code: template.Print, A: 24, Line: 140},                         // 550
+		{Code: template.Text, B: 301, C: 1, Line: 140},                   // 551 ">"
+		{Code: template.Field, A: 24, B: 1, C: 29, Line: 140},            // 552
+		{Code: template.LoadText, A: 25, B: 583, C: 5, Line: 140},        // 553 "words"
+		{Code: template.Has, A: 26, B: 24, C: 25, Line: 140},             // 554
+		{Code: template.JumpFalse, A: 26, B: 560, Line: 140},             // 555
+		{Code: template.Field, A: 27, B: 17, C: 2, Line: 140},            // 556
+		{Code: template.Lookup, A: 28, B: 27, C: 9, Line: 140},           // 557
+		{Code: template.Print, A: 28, Line: 140},                         // 558
+		{Code: template.Jump, B: 570, Line: 140},                         // 559
+		{Code: template.Less, A: 27, B: 7, C: 23, Line: 140},             // 560
+		{Code: template.Not, A: 27, B: 27, Line: 140},                    // 561
+		{Code: template.JumpFalse, A: 27, B: 567, Line: 140},             // 562
+		{Code: template.Field, A: 28, B: 17, C: 2, Line: 140},            // 563
+		{Code: template.Lookup, A: 29, B: 28, C: 11, Line: 140},          // 564
+		{Code: template.Print, A: 29, Line: 140},                         // 565
+		{Code: template.Jump, B: 570, Line: 140},                         // 566
+		{Code: template.Field, A: 28, B: 17, C: 2, Line: 140},            // 567
+		{Code: template.Lookup, A: 29, B: 28, C: 14, Line: 140},          // 568
+		{Code: template.Print, A: 29, Line: 140},                         // 569
+		{Code: template.Text, B: 522, C: 2, Line: 140},                   // 570 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 140},       // 571
+		{Code: template.Print, A: 24, Line: 140},                         // 572
+		{Code: template.Text, B: 519, C: 3, Line: 140},                   // 573 ">\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 141},       // 574
+		{Code: template.Print, A: 24, Line: 141},                         // 575
+		{Code: template.Text, B: 301, C: 1, Line: 141},                   // 576 ">"
+		{Code: template.Field, A: 24, B: 17, C: 3, Line: 141},            // 577
+		{Code: template.LookupInt, A: 25, B: 24, Line: 141},              // 578
+		{Code: template.Print, A: 25, Line: 141},                         // 579
+		{Code: template.Text, B: 522, C: 2, Line: 141},                   // 580 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 141},       // 581
+		{Code: template.Print, A: 24, Line: 141},                         // 582
+		{Code: template.Text, B: 519, C: 3, Line: 141},                   // 583 ">\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 142},       // 584
+		{Code: template.Print, A: 24, Line: 142},                         // 585
+		{Code: template.Text, B: 301, C: 1, Line: 142},                   // 586 ">"
+		{Code: template.Field, A: 24, B: 17, C: 5, Line: 142},            // 587
+		{Code: template.JumpFalse, A: 24, B: 590, Line: 142},             // 588
+		{Code: template.Print, A: 24, Line: 142},                         // 589
+		{Code: template.Text, B: 522, C: 2, Line: 142},                   // 590 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 142},       // 591
+		{Code: template.Print, A: 24, Line: 142},                         // 592
+		{Code: template.Text, B: 519, C: 3, Line: 142},                   // 593 ">\n<"
+		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 143},       // 594
+		{Code: template.Print, A: 24, Line: 143},                         // 595
+		{Code: template.Text, B: 301, C: 1, Line: 143},                   // 596 ">"
+		{Code: template.Field, A: 24, B: 17, C: 4, Line: 143},            // 597
+		{Code: template.JumpFalse, A: 24, B: 600, Line: 143},             // 598
+		{Code: template.Print, A: 24, Line: 143},                         // 599
+		{Code: template.Text, B: 522, C: 2, Line: 143},                   // 600 "</"
+		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 143},       // 601
+		{Code: template.Print, A: 24, Line: 143},                         // 602
+		{Code: template.Text, B: 301, C: 1, Line: 143},                   // 603 ">"
+		{Code: template.JumpField, A: 17, B: 607, C: 6, Line: 145},       // 604
+		{Code: template.Fail, B: 732, C: 62, Line: 145},                  // 605 "the phone has a pickup code for each account, not for each key"
+		{Code: template.Print, A: 18, Line: 145},                         // 606
+		{Code: template.Next, A: 15, B: 454, Line: 128},                  // 607
+		{Code: template.Field, A: 14, C: 26, Line: 147},                  // 608
+		{Code: template.Copy, A: 15, B: 14, Line: 147},                   // 609
+		{Code: template.Range, A: 15, B: 635, Line: 147},                 // 610
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 147},            // 611
+		{Code: template.Field, A: 19, B: 17, Line: 148},                  // 612
+		{Code: template.LoadInt, A: 21, Line: 148},                       // 613
+		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 148},        // 614
+		{Code: template.Copy, A: 18, B: 20, Line: 148},                   // 615
+		{Code: template.JumpFalse, A: 18, B: 620, Line: 148},             // 616
+		{Code: template.Field, A: 22, B: 17, C: 1, Line: 148},            // 617
+		{Code: template.Less, A: 23, B: 13, C: 22, Line: 148},            // 618
+		{Code: template.Copy, A: 18, B: 23, Line: 148},                   // 619
+		{Code: template.JumpFalse, A: 18, B: 634, Line: 148},             // 620
+		{Code: template.Field, A: 24, B: 17, C: 1, Line: 149},            // 621
+		{Code: template.Copy, A: 25, B: 24, Line: 149},                   // 622
+		{Code: template.Less, A: 26, B: 11, C: 25, Line: 149},            // 623
+		{Code: template.JumpFalse, A: 26, B: 627, Line: 149},             // 624
+		{Code: template.Add, A: 27, B: 25, C: 9, Line: 149},              // 625
+		{Code: template.Copy, A: 25, B: 27, Line: 149},                   // 626
+		{Code: template.Text, B: 513, C: 2, Line: 149},                   // 627 "\n<"
+		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 150},       // 628
+		{Code: template.Print, A: 26, Line: 150},                         // 629
+		{Code: template.Text, B: 588, C: 5, Line: 150},                   // 630 ">-1</"
+		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 150},       // 631
+		{Code: template.Print, A: 26, Line: 150},                         // 632
+		{Code: template.Text, B: 301, C: 1, Line: 150},                   // 633 ">"
+		{Code: template.Next, A: 15, B: 611, Line: 147},                  // 634
+		{Code: template.Field, A: 14, C: 4, Line: 154},                   // 635
+		{Code: template.Copy, A: 15, B: 14, Line: 154},                   // 636
+		{Code: template.Range, A: 15, B: 722, Line: 154},                 // 637
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 154},            // 638
+		{Code: template.JumpField, A: 17, B: 721, Line: 155},             // 639
+		{Code: template.Field, A: 18, B: 17, C: 2, Line: 156},            // 640
+		{Code: template.LoadText, A: 20, B: 593, C: 4, Line: 156},        // 641 "line"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 156},           // 642
+		{Code: template.JumpFalse, A: 19, B: 646, Line: 156},             // 643
+		{Code: template.Fail, B: 597, C: 67, Line: 180},                  // 644 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 21, Line: 180},                         // 645
+		{Code: template.Field, A: 18, B: 17, C: 2, Line: 157},            // 646
+		{Code: template.LoadText, A: 20, B: 664, C: 7, Line: 157},        // 647 "forward"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 157},           // 648
+		{Code: template.JumpTrue, A: 19, B: 652, Line: 157},              // 649
+		{Code: template.LoadText, A: 21, B: 671, C: 3, Line: 157},        // 650 "dnd"
+		{Code: template.Equal, A: 19, B: 18, C: 21, Line: 157},           // 651
+		{Code: template.JumpFalse, A: 19, B: 655, Line: 157},             // 652
+		{Code: template.Fail, B: 674, C: 58, Line: 181},                  // 653 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 22, Line: 181},                         // 654
+		{Code: template.Field, A: 18, B: 17, Line: 158},                  // 655
+		{Code: template.Field, A: 19, B: 17, Line: 158},                  // 656
+		{Code: template.Add, A: 20, B: 18, C: 19, Line: 158},             // 657
+		{Code: template.Copy, A: 21, B: 20, Line: 158},                   // 658
+		{Code: template.Add, A: 22, B: 21, C: 21, Line: 158},             // 659
+		{Code: template.Field, A: 23, B: 17, Line: 158},                  // 660
+		{Code: template.Add, A: 24, B: 22, C: 23, Line: 158},             // 661
+		{Code: template.Copy, A: 21, B: 24, Line: 158},                   // 662
+		{Code: template.Add, A: 25, B: 21, C: 21, Line: 159},             // 663
+		{Code: template.Copy, A: 26, B: 25, Line: 159},                   // 664
+		{Code: template.Add, A: 27, B: 26, C: 26, Line: 159},             // 665
+		{Code: template.Copy, A: 26, B: 27, Line: 159},                   // 666
+		{Code: template.Add, A: 28, B: 26, C: 26, Line: 159},             // 667
+		{Code: template.Field, A: 29, B: 17, C: 1, Line: 159},            // 668
+		{Code: template.Add, A: 30, B: 28, C: 29, Line: 159},             // 669
+		{Code: template.Copy, A: 26, B: 30, Line: 159},                   // 670
+		{Code: template.Add, A: 31, B: 26, C: 26, Line: 160},             // 671
+		{Code: template.Copy, A: 32, B: 31, Line: 160},                   // 672
+		{Code: template.Add, A: 33, B: 32, C: 32, Line: 160},             // 673
+		{Code: template.LoadInt, A: 34, B: 22795, Line: 160},             // 674
+		{Code: template.Add, A: 35, B: 26, C: 34, Line: 160},             // 675
+		{Code: template.Add, A: 36, B: 33, C: 35, Line: 160},             // 676
+		{Code: template.Copy, A: 32, B: 36, Line: 160},                   // 677
+		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 161},         // 678 "\n<P"
+		{Code: template.Text, B: 301, C: 1, Line: 161},                   // 679 ">"
+		{Code: template.Field, A: 37, B: 17, C: 2, Line: 161},            // 680
+		{Code: template.Lookup, A: 38, B: 37, C: 14, Line: 161},          // 681
+		{Code: template.Print, A: 38, Line: 161},                         // 682
+		{Code: template.TextInt, A: 32, B: 302, C: 3, Line: 161},         // 683 "</P"
+		{Code: template.Text, B: 794, C: 4, Line: 161},                   // 684 ">\n<P"
+		{Code: template.LoadInt, A: 37, B: 1, Line: 162},                 // 685
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 686
+		{Code: template.PrintInt, A: 38, Line: 162},                      // 687
+		{Code: template.Text, B: 301, C: 1, Line: 162},                   // 688 ">"
+		{Code: template.Field, A: 37, B: 17, C: 3, Line: 162},            // 689
+		{Code: template.LookupInt, A: 38, B: 37, Line: 162},              // 690
+		{Code: template.Print, A: 38, Line: 162},                         // 691
+		{Code: template.Text, B: 302, C: 3, Line: 162},                   // 692 "</P"
+		{Code: template.LoadInt, A: 37, B: 1, Line: 162},                 // 693
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 694
+		{Code: template.PrintInt, A: 38, Line: 162},                      // 695
+		{Code: template.Text, B: 794, C: 4, Line: 162},                   // 696 ">\n<P"
+		{Code: template.LoadInt, A: 37, B: 2, Line: 163},                 // 697
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 698
+		{Code: template.PrintInt, A: 38, Line: 163},                      // 699
+		{Code: template.Text, B: 301, C: 1, Line: 163},                   // 700 ">"
+		{Code: template.Field, A: 37, B: 17, C: 5, Line: 163},            // 701
+		{Code: template.JumpFalse, A: 37, B: 704, Line: 163},             // 702
+		{Code: template.Print, A: 37, Line: 163},                         // 703
+		{Code: template.Text, B: 302, C: 3, Line: 163},                   // 704 "</P"
+		{Code: template.LoadInt, A: 37, B: 2, Line: 163},                 // 705
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 706
+		{Code: template.PrintInt, A: 38, Line: 163},                      // 707
+		{Code: template.Text, B: 794, C: 4, Line: 163},                   // 708 ">\n<P"
+		{Code: template.LoadInt, A: 37, B: 3, Line: 164},                 // 709
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 164},             // 710
+		{Code: template.PrintInt, A: 38, Line: 164},                      // 711
+		{Code: template.Text, B: 301, C: 1, Line: 164},                   // 712 ">"
+		{Code: template.Field, A: 37, B: 17, C: 4, Line: 164},            // 713
+		{Code: template.JumpFalse, A: 37, B: 716, Line: 164},             // 714
+		{Code: template.Print, A: 37, Line: 164},                         // 715
+		{Code: template.Text, B: 302, C: 3, Line: 164},                   // 716 "</P"
+		{Code: template.LoadInt, A: 37, B: 3, Line: 164},                 // 717
+		{Code: template.Add, A: 38, B: 32, C: 37, Line: 164},             // 718
+		{Code: template.PrintInt, A: 38, Line: 164},                      // 719
+		{Code: template.Text, B: 301, C: 1, Line: 164},                   // 720 ">"
+		{Code: template.Next, A: 15, B: 638, Line: 154},                  // 721
+		{Code: template.Field, A: 14, C: 26, Line: 167},                  // 722
+		{Code: template.Copy, A: 15, B: 14, Line: 167},                   // 723
+		{Code: template.Range, A: 15, B: 754, Line: 167},                 // 724
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 167},            // 725
+		{Code: template.JumpField, A: 17, B: 753, Line: 168},             // 726
+		{Code: template.Field, A: 18, B: 17, Line: 169},                  // 727
+		{Code: template.Field, A: 19, B: 17, Line: 169},                  // 728
+		{Code: template.Add, A: 20, B: 18, C: 19, Line: 169},             // 729
+		{Code: template.Copy, A: 21, B: 20, Line: 169},                   // 730
+		{Code: template.Add, A: 22, B: 21, C: 21, Line: 169},             // 731
+		{Code: template.Field, A: 23, B: 17, Line: 169},                  // 732
+		{Code: template.Add, A: 24, B: 22, C: 23, Line: 169},             // 733
+		{Code: template.Copy, A: 21, B: 24, Line: 169},                   // 734
+		{Code: template.Add, A: 25, B: 21, C: 21, Line: 170},             // 735
+		{Code: template.Copy, A: 26, B: 25, Line: 170},                   // 736
+		{Code: template.Add, A: 27, B: 26, C: 26, Line: 170},             // 737
+		{Code: template.Copy, A: 26, B: 27, Line: 170},                   // 738
+		{Code: template.Add, A: 28, B: 26, C: 26, Line: 170},             // 739
+		{Code: template.Field, A: 29, B: 17, C: 1, Line: 170},            // 740
+		{Code: template.Add, A: 30, B: 28, C: 29, Line: 170},             // 741
+		{Code: template.Copy, A: 26, B: 30, Line: 170},                   // 742
+		{Code: template.Add, A: 31, B: 26, C: 26, Line: 171},             // 743
+		{Code: template.Copy, A: 32, B: 31, Line: 171},                   // 744
+		{Code: template.Add, A: 33, B: 32, C: 32, Line: 171},             // 745
+		{Code: template.LoadInt, A: 34, B: 22795, Line: 171},             // 746
+		{Code: template.Add, A: 35, B: 26, C: 34, Line: 171},             // 747
+		{Code: template.Add, A: 36, B: 33, C: 35, Line: 171},             // 748
+		{Code: template.Copy, A: 32, B: 36, Line: 171},                   // 749
+		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 172},         // 750 "\n<P"
+		{Code: template.TextInt, A: 32, B: 798, C: 6, Line: 172},         // 751 ">-1</P"
+		{Code: template.Text, B: 301, C: 1, Line: 172},                   // 752 ">"
+		{Code: template.Next, A: 15, B: 725, Line: 167},                  // 753
+		{Code: template.Field, A: 14, C: 28, Line: 175},                  // 754
+		{Code: template.Copy, A: 15, B: 14, Line: 175},                   // 755
+		{Code: template.Range, A: 15, B: 763, Line: 175},                 // 756
+		{Code: template.Item, A: 15, B: 17, C: 15, Line: 175},            // 757
+		{Code: template.TextField, A: 17, B: 513, C: 2, Line: 176},       // 758 "\n<"
+		{Code: template.TextField, A: 17, B: 301, C: 1, D: 1, Line: 176}, // 759 ">"
+		{Code: template.TextField, A: 17, B: 522, C: 2, Line: 176},       // 760 "</"
+		{Code: template.Text, B: 301, C: 1, Line: 176},                   // 761 ">"
+		{Code: template.Next, A: 15, B: 757, Line: 175},                  // 762
+		{Code: template.Text, B: 804, C: 27, Line: 177},                  // 763 "\n</config>\n</gs_provision>\n"
 	},
 }
 
@@ -3655,6 +3670,7 @@ var snomPhoneHtm = template.Program{
 		"<language perm=\"R\"></language>\n" +
 		"<web_language perm=\"R\"></web_language>\n" +
 		"<ntp_server perm=\"R\"></ntp_server>\n" +
+		"<retry_after_failed_register perm=\"R\">30,60:600</retry_after_failed_register>\n" +
 		"<timezone perm=\"R\"></timezone>\n" +
 		"<dkey_directory perm=\"R\">url </dkey_directory>\n" +
 		"<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>\n" +
@@ -3732,390 +3748,391 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Text, B: 1031, C: 13, Line: 45},                   // 49 "</ntp_server>"
 		{Code: template.Jump, B: 52, Line: 46},                            // 50
 		{Code: template.Next, A: 2, B: 47, Line: 44},                      // 51
-		{Code: template.Field, A: 1, C: 23, Line: 48},                     // 52
-		{Code: template.JumpFalse, A: 1, B: 59, Line: 48},                 // 53
-		{Code: template.Text, B: 1044, C: 20, Line: 48},                   // 54 "\n<timezone perm=\"R\">"
-		{Code: template.Field, A: 2, B: 1, Line: 49},                      // 55
-		{Code: template.Lookup, A: 3, B: 2, C: 6, Line: 49},               // 56
-		{Code: template.Print, A: 3, Line: 49},                            // 57
-		{Code: template.Text, B: 1064, C: 11, Line: 49},                   // 58 "</timezone>"
-		{Code: template.Field, A: 1, C: 11, Line: 51},                     // 59
-		{Code: template.JumpField, A: 1, B: 66, C: 1, Line: 51},           // 60
-		{Code: template.Text, B: 1075, C: 30, Line: 51},                   // 61 "\n<dkey_directory perm=\"R\">url "
-		{Code: template.Field, A: 2, C: 11, Line: 52},                     // 62
-		{Code: template.PrintField, A: 2, B: 1, Line: 52},                 // 63
-		{Code: template.Text, B: 1105, C: 17, Line: 52},                   // 64 "</dkey_directory>"
-		{Code: template.Jump, B: 67, Line: 51},                            // 65
-		{Code: template.Text, B: 1122, C: 62, Line: 53},                   // 66 "\n<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>"
-		{Code: template.Copy, A: 1, Line: 56},                             // 67
-		{Code: template.Field, A: 2, C: 24, Line: 57},                     // 68
-		{Code: template.Copy, A: 3, B: 2, Line: 57},                       // 69
-		{Code: template.Range, A: 3, B: 202, Line: 57},                    // 70
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 57},                 // 71
-		{Code: template.Field, A: 6, B: 5, C: 10, Line: 58},               // 72
-		{Code: template.Copy, A: 7, B: 6, Line: 58},                       // 73
-		{Code: template.TextInt, A: 7, B: 1184, C: 19, Line: 59},          // 74 "\n<user_active idx=\""
-		{Code: template.TextInt, A: 7, B: 1203, C: 48, Line: 60},          // 75 "\" perm=\"R\">on</user_active>\n<user_realname idx=\""
-		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 15, Line: 60}, // 76 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1262, C: 38, Line: 61},          // 77 "</user_realname>\n<user_idle_text idx=\""
-		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 14, Line: 61}, // 78 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1300, C: 34, Line: 62},          // 79 "</user_idle_text>\n<user_name idx=\""
-		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 11, Line: 62}, // 80 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1334, C: 30, Line: 63},          // 81 "</user_name>\n<user_pname idx=\""
-		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 12, Line: 63}, // 82 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1364, C: 30, Line: 64},          // 83 "</user_pname>\n<user_pass idx=\""
-		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 13, Line: 64}, // 84 "\" perm=\"R\">"
-		{Code: template.Text, B: 1394, C: 12, Line: 64},                   // 85 "</user_pass>"
-		{Code: template.TextInt, A: 7, B: 1406, C: 17, Line: 67},          // 86 "\n<user_host idx=\""
-		{Code: template.TextField, A: 5, B: 1251, C: 11, D: 1, Line: 67},  // 87 "\" perm=\"R\">"
-		{Code: template.JumpField, A: 5, B: 130, C: 2, Line: 123},         // 88
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 124},               // 89
-		{Code: template.LoadText, A: 10, B: 1423, C: 9, Line: 124},        // 90 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 124},              // 91
-		{Code: template.JumpFalse, A: 9, B: 96, Line: 124},                // 92
-		{Code: template.Text, B: 1432, C: 1, Line: 124},                   // 93 ":"
-		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 124},             // 94
-		{Code: template.Jump, B: 130, Line: 124},                          // 95
-		{Code: template.Field, A: 12, B: 5, C: 4, Line: 125},              // 96
-		{Code: template.Copy, A: 11, B: 12, Line: 125},                    // 97
-		{Code: template.JumpFalse, A: 11, B: 109, Line: 125},              // 98
-		{Code: template.Field, A: 13, B: 5, C: 3, Line: 125},              // 99
-		{Code: template.LoadText, A: 15, B: 1433, C: 3, Line: 125},        // 100 "tls"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 125},            // 101
-		{Code: template.Copy, A: 11, B: 14, Line: 125},                    // 102
-		{Code: template.JumpFalse, A: 11, B: 109, Line: 125},              // 103
-		{Code: template.Field, A: 16, B: 5, C: 2, Line: 125},              // 104
-		{Code: template.LoadInt, A: 18, B: 5061, Line: 125},               // 105
-		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 125},         // 106
-		{Code: template.Not, A: 17, B: 17, Line: 125},                     // 107
-		{Code: template.Copy, A: 11, B: 17, Line: 125},                    // 108
-		{Code: template.JumpFalse, A: 11, B: 113, Line: 125},              // 109
-		{Code: template.Text, B: 1432, C: 1, Line: 125},                   // 110 ":"
-		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 125},             // 111
-		{Code: template.Jump, B: 130, Line: 125},                          // 112
-		{Code: template.Field, A: 20, B: 5, C: 4, Line: 126},              // 113
-		{Code: template.Copy, A: 19, B: 20, Line: 126},                    // 114
-		{Code: template.JumpFalse, A: 19, B: 127, Line: 126},              // 115
-		{Code: template.Field, A: 21, B: 5, C: 3, Line: 126},              // 116
-		{Code: template.LoadText, A: 23, B: 1433, C: 3, Line: 126},        // 117 "tls"
-		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 126},            // 118
-		{Code: template.Not, A: 22, B: 22, Line: 126},                     // 119
-		{Code: template.Copy, A: 19, B: 22, Line: 126},                    // 120
-		{Code: template.JumpFalse, A: 19, B: 127, Line: 126},              // 121
-		{Code: template.Field, A: 24, B: 5, C: 2, Line: 126},              // 122
-		{Code: template.LoadInt, A: 26, B: 5060, Line: 126},               // 123
-		{Code: template.EqualInt, A: 25, B: 24, C: 26, Line: 126},         // 124
-		{Code: template.Not, A: 25, B: 25, Line: 126},                     // 125
-		{Code: template.Copy, A: 19, B: 25, Line: 126},                    // 126
-		{Code: template.JumpFalse, A: 19, B: 130, Line: 126},              // 127
-		{Code: template.Text, B: 1432, C: 1, Line: 126},                   // 128 ":"
-		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 126},             // 129
-		{Code: template.TextInt, A: 7, B: 1436, C: 33, Line: 68},          // 130 "</user_host>\n<user_outbound idx=\""
-		{Code: template.Text, B: 1251, C: 11, Line: 68},                   // 131 "\" perm=\"R\">"
-		{Code: template.JumpField, A: 5, B: 147, C: 4, Line: 133},         // 132
-		{Code: template.PrintField, A: 5, B: 4, Line: 133},                // 133
-		{Code: template.Field, A: 8, B: 5, C: 5, Line: 133},               // 134
-		{Code: template.JumpFalse, A: 8, B: 137, Line: 133},               // 135
-		{Code: template.TextInt, A: 8, B: 1432, C: 1, Line: 133},          // 136 ":"
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 134},               // 137
-		{Code: template.LoadText, A: 10, B: 1423, C: 9, Line: 134},        // 138 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 134},              // 139
-		{Code: template.Not, A: 9, B: 9, Line: 134},                       // 140
-		{Code: template.JumpFalse, A: 9, B: 146, Line: 134},               // 141
-		{Code: template.Text, B: 1469, C: 11, Line: 134},                  // 142 ";transport="
-		{Code: template.Field, A: 11, B: 5, C: 3, Line: 134},              // 143
-		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 134},            // 144
-		{Code: template.Print, A: 12, Line: 134},                          // 145
-		{Code: template.Jump, B: 160, Line: 133},                          // 146
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 135},               // 147
-		{Code: template.LoadText, A: 10, B: 1423, C: 9, Line: 135},        // 148 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 135},              // 149
-		{Code: template.Not, A: 9, B: 9, Line: 135},                       // 150
-		{Code: template.JumpFalse, A: 9, B: 160, Line: 135},               // 151
-		{Code: template.PrintField, A: 5, B: 1, Line: 135},                // 152
-		{Code: template.Field, A: 11, B: 5, C: 2, Line: 135},              // 153
-		{Code: template.JumpFalse, A: 11, B: 156, Line: 135},              // 154
-		{Code: template.TextInt, A: 11, B: 1432, C: 1, Line: 135},         // 155 ":"
-		{Code: template.Text, B: 1469, C: 11, Line: 135},                  // 156 ";transport="
-		{Code: template.Field, A: 11, B: 5, C: 3, Line: 135},              // 157
-		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 135},            // 158
-		{Code: template.Print, A: 12, Line: 135},                          // 159
-		{Code: template.TextInt, A: 7, B: 1480, C: 35, Line: 69},          // 160 "</user_outbound>\n<user_expiry idx=\""
-		{Code: template.Text, B: 1251, C: 11, Line: 69},                   // 161 "\" perm=\"R\">"
-		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 69},             // 162
-		{Code: template.TextInt, A: 7, B: 1515, C: 46, Line: 70},          // 163 "</user_expiry>\n<user_subscription_expiry idx=\""
-		{Code: template.Text, B: 1251, C: 11, Line: 70},                   // 164 "\" perm=\"R\">"
-		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 70},             // 165
-		{Code: template.Text, B: 1561, C: 27, Line: 70},                   // 166 "</user_subscription_expiry>"
-		{Code: template.TextInt, A: 7, B: 1588, C: 17, Line: 72},          // 167 "\n<user_srtp idx=\""
-		{Code: template.Text, B: 1251, C: 11, Line: 72},                   // 168 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 7, Line: 72},                // 169
-		{Code: template.LoadText, A: 10, B: 1605, C: 3, Line: 72},         // 170 "off"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 72},               // 171
-		{Code: template.JumpFalse, A: 9, B: 175, Line: 72},                // 172
-		{Code: template.Text, B: 1605, C: 3, Line: 72},                    // 173 "off"
-		{Code: template.Jump, B: 176, Line: 72},                           // 174
-		{Code: template.Text, B: 1608, C: 2, Line: 72},                    // 175 "on"
-		{Code: template.TextInt, A: 7, B: 1610, C: 29, Line: 73},          // 176 "</user_srtp>\n<user_savp idx=\""
-		{Code: template.Text, B: 1251, C: 11, Line: 73},                   // 177 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 7, Line: 73},                // 178
-		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 73},               // 179
-		{Code: template.Print, A: 9, Line: 73},                            // 180
-		{Code: template.TextInt, A: 7, B: 1639, C: 32, Line: 74},          // 181 "</user_savp>\n<user_mailbox idx=\""
-		{Code: template.Text, B: 1251, C: 11, Line: 74},                   // 182 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 8, Line: 74},                // 183
-		{Code: template.JumpFalse, A: 8, B: 186, Line: 74},                // 184
-		{Code: template.Print, A: 8, Line: 74},                            // 185
-		{Code: template.Text, B: 1671, C: 15, Line: 74},                   // 186 "</user_mailbox>"
-		{Code: template.JumpField, A: 1, B: 201, C: 27, Line: 75},         // 187
-		{Code: template.TextInt, A: 7, B: 1686, C: 27, Line: 76},          // 188 "\n<codec_priority_list idx=\""
-		{Code: template.Text, B: 1251, C: 11, Line: 76},                   // 189 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 1, C: 27, Line: 77},               // 190
-		{Code: template.Copy, A: 9, B: 8, Line: 77},                       // 191
-		{Code: template.Range, A: 9, B: 200, Line: 77},                    // 192
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 77},                // 193
-		{Code: template.JumpField, A: 11, B: 199, C: 1, Line: 77},         // 194
-		{Code: template.Field, A: 12, B: 11, Line: 77},                    // 195
-		{Code: template.Lookup, A: 13, B: 12, Line: 77},                   // 196
-		{Code: template.Print, A: 13, Line: 77},                           // 197
-		{Code: template.Text, B: 1713, C: 1, Line: 77},                    // 198 ","
-		{Code: template.Next, A: 9, B: 193, Line: 77},                     // 199
-		{Code: template.Text, B: 1714, C: 37, Line: 77},                   // 200 "telephone-event</codec_priority_list>"
-		{Code: template.Next, A: 3, B: 71, Line: 57},                      // 201
-		{Code: template.Field, A: 2, C: 25, Line: 80},                     // 202
-		{Code: template.Copy, A: 3, B: 2, Line: 80},                       // 203
-		{Code: template.Range, A: 3, B: 212, Line: 80},                    // 204
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 80},                 // 205
-		{Code: template.Text, B: 1184, C: 19, Line: 80},                   // 206 "\n<user_active idx=\""
-		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 81},              // 207
-		{Code: template.Text, B: 1751, C: 45, Line: 81},                   // 208 "\" perm=\"R\">off</user_active>\n<user_pass idx=\""
-		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 82},              // 209
-		{Code: template.Text, B: 1796, C: 23, Line: 82},                   // 210 "\" perm=\"R\"></user_pass>"
-		{Code: template.Next, A: 3, B: 205, Line: 80},                     // 211
-		{Code: template.Field, A: 2, C: 28, Line: 84},                     // 212
-		{Code: template.Copy, A: 3, B: 2, Line: 84},                       // 213
-		{Code: template.Range, A: 3, B: 221, Line: 84},                    // 214
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 84},                 // 215
-		{Code: template.TextField, A: 5, B: 1819, C: 2, Line: 85},         // 216 "\n<"
-		{Code: template.TextField, A: 5, B: 1821, C: 10, D: 1, Line: 85},  // 217 " perm=\"R\">"
-		{Code: template.TextField, A: 5, B: 1831, C: 2, Line: 85},         // 218 "</"
-		{Code: template.Text, B: 1833, C: 1, Line: 85},                    // 219 ">"
-		{Code: template.Next, A: 3, B: 215, Line: 84},                     // 220
-		{Code: template.Text, B: 1834, C: 33, Line: 86},                   // 221 "\n</phone-settings>\n<functionKeys>"
-		{Code: template.LoadInt, A: 2, Line: 91},                          // 222
-		{Code: template.Copy, A: 3, B: 2, Line: 91},                       // 223
-		{Code: template.Field, A: 4, C: 4, Line: 92},                      // 224
-		{Code: template.Copy, A: 5, B: 4, Line: 92},                       // 225
-		{Code: template.Range, A: 5, B: 235, Line: 92},                    // 226
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 92},                 // 227
-		{Code: template.Field, A: 8, B: 7, Line: 92},                      // 228
-		{Code: template.Not, A: 9, B: 8, Line: 92},                        // 229
-		{Code: template.JumpFalse, A: 9, B: 234, Line: 92},                // 230
-		{Code: template.LoadInt, A: 10, B: 1, Line: 92},                   // 231
-		{Code: template.Add, A: 11, B: 3, C: 10, Line: 92},                // 232
-		{Code: template.Copy, A: 3, B: 11, Line: 92},                      // 233
-		{Code: template.Next, A: 5, B: 227, Line: 92},                     // 234
-		{Code: template.Field, A: 4, C: 26, Line: 93},                     // 235
-		{Code: template.Copy, A: 5, B: 4, Line: 93},                       // 236
-		{Code: template.Range, A: 5, B: 246, Line: 93},                    // 237
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 93},                 // 238
-		{Code: template.Field, A: 8, B: 7, Line: 93},                      // 239
-		{Code: template.Not, A: 9, B: 8, Line: 93},                        // 240
-		{Code: template.JumpFalse, A: 9, B: 245, Line: 93},                // 241
-		{Code: template.LoadInt, A: 10, B: 1, Line: 93},                   // 242
-		{Code: template.Add, A: 11, B: 3, C: 10, Line: 93},                // 243
-		{Code: template.Copy, A: 3, B: 11, Line: 93},                      // 244
-		{Code: template.Next, A: 5, B: 238, Line: 93},                     // 245
-		{Code: template.Field, A: 4, C: 4, Line: 94},                      // 246
-		{Code: template.Copy, A: 5, B: 4, Line: 94},                       // 247
-		{Code: template.Range, A: 5, B: 406, Line: 94},                    // 248
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 94},                 // 249
-		{Code: template.LoadInt, A: 8, Line: 95},                          // 250
-		{Code: template.Copy, A: 9, B: 8, Line: 95},                       // 251
-		{Code: template.JumpField, A: 7, B: 254, Line: 96},                // 252
-		{Code: template.Copy, A: 9, B: 3, Line: 96},                       // 253
-		{Code: template.Field, A: 10, B: 7, Line: 97},                     // 254
-		{Code: template.LoadInt, A: 11, B: 1, Line: 97},                   // 255
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 97},              // 256
-		{Code: template.JumpFalse, A: 12, B: 261, Line: 97},               // 257
-		{Code: template.LoadInt, A: 13, B: 18, Line: 97},                  // 258
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 97},                // 259
-		{Code: template.Copy, A: 9, B: 14, Line: 97},                      // 260
-		{Code: template.Field, A: 10, B: 7, Line: 98},                     // 261
-		{Code: template.LoadInt, A: 11, B: 2, Line: 98},                   // 262
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 98},              // 263
-		{Code: template.JumpFalse, A: 12, B: 268, Line: 98},               // 264
-		{Code: template.LoadInt, A: 13, B: 18, Line: 98},                  // 265
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 98},                // 266
-		{Code: template.Copy, A: 9, B: 14, Line: 98},                      // 267
-		{Code: template.Text, B: 1867, C: 12, Line: 98},                   // 268 "\n<fkey idx=\""
-		{Code: template.Field, A: 10, B: 7, C: 1, Line: 99},               // 269
-		{Code: template.Add, A: 11, B: 9, C: 10, Line: 99},                // 270
-		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 99},          // 271
-		{Code: template.Print, A: 12, Line: 99},                           // 272
-		{Code: template.Text, B: 1879, C: 11, Line: 99},                   // 273 "\" context=\""
-		{Code: template.Field, A: 11, B: 7, C: 2, Line: 100},              // 274
-		{Code: template.LoadText, A: 13, B: 1890, C: 4, Line: 100},        // 275 "none"
-		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 100},            // 276
-		{Code: template.Copy, A: 10, B: 12, Line: 100},                    // 277
-		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 278
-		{Code: template.Field, A: 14, B: 7, C: 2, Line: 100},              // 279
-		{Code: template.LoadText, A: 16, B: 1894, C: 7, Line: 100},        // 280 "forward"
-		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 100},            // 281
-		{Code: template.Copy, A: 10, B: 15, Line: 100},                    // 282
-		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 283
-		{Code: template.Field, A: 17, B: 7, C: 2, Line: 100},              // 284
-		{Code: template.LoadText, A: 19, B: 1901, C: 3, Line: 100},        // 285 "dnd"
-		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 100},            // 286
-		{Code: template.Copy, A: 10, B: 18, Line: 100},                    // 287
-		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 288
-		{Code: template.Field, A: 20, B: 7, C: 2, Line: 100},              // 289
-		{Code: template.LoadText, A: 22, B: 1904, C: 4, Line: 100},        // 290 "hold"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 100},            // 291
-		{Code: template.Copy, A: 10, B: 21, Line: 100},                    // 292
-		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 293
-		{Code: template.Field, A: 23, B: 7, C: 2, Line: 100},              // 294
-		{Code: template.LoadText, A: 25, B: 1908, C: 10, Line: 100},       // 295 "conference"
-		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 100},            // 296
-		{Code: template.Copy, A: 10, B: 24, Line: 100},                    // 297
-		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 298
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 100},              // 299
-		{Code: template.LoadText, A: 28, B: 1918, C: 4, Line: 100},        // 300 "dtmf"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 100},            // 301
-		{Code: template.Copy, A: 10, B: 27, Line: 100},                    // 302
-		{Code: template.JumpTrue, A: 10, B: 308, Line: 100},               // 303
-		{Code: template.Field, A: 29, B: 7, C: 2, Line: 100},              // 304
-		{Code: template.LoadText, A: 31, B: 1922, C: 9, Line: 100},        // 305 "directory"
-		{Code: template.Equal, A: 30, B: 29, C: 31, Line: 100},            // 306
-		{Code: template.Copy, A: 10, B: 30, Line: 100},                    // 307
-		{Code: template.JumpFalse, A: 10, B: 311, Line: 100},              // 308
-		{Code: template.Text, B: 1931, C: 6, Line: 100},                   // 309 "active"
-		{Code: template.Jump, B: 312, Line: 100},                          // 310
-		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 100},             // 311
-		{Code: template.Text, B: 1937, C: 9, Line: 101},                   // 312 "\" label=\""
-		{Code: template.Field, A: 10, B: 7, C: 5, Line: 101},              // 313
-		{Code: template.JumpFalse, A: 10, B: 316, Line: 101},              // 314
-		{Code: template.Print, A: 10, Line: 101},                          // 315
-		{Code: template.Text, B: 1251, C: 11, Line: 101},                  // 316 "\" perm=\"R\">"
-		{Code: template.Field, A: 10, B: 7, C: 2, Line: 102},              // 317
-		{Code: template.LoadText, A: 12, B: 1946, C: 12, Line: 102},       // 318 "group-pickup"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 102},            // 319
-		{Code: template.JumpFalse, A: 11, B: 323, Line: 102},              // 320
-		{Code: template.Fail, B: 1958, C: 70, Line: 102},                  // 321 "a key for group pickup needs the code of the PBX: make it a speed-dial"
-		{Code: template.Print, A: 13, Line: 102},                          // 322
-		{Code: template.Field, A: 11, B: 7, C: 2, Line: 103},              // 323
-		{Code: template.LoadText, A: 13, B: 1922, C: 9, Line: 103},        // 324 "directory"
-		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 103},            // 325
-		{Code: template.Copy, A: 10, B: 12, Line: 103},                    // 326
-		{Code: template.JumpFalse, A: 10, B: 331, Line: 103},              // 327
-		{Code: template.Field, A: 14, B: 1, C: 11, Line: 103},             // 328
-		{Code: template.Field, A: 15, B: 14, C: 1, Line: 103},             // 329
-		{Code: template.Copy, A: 10, B: 15, Line: 103},                    // 330
-		{Code: template.JumpFalse, A: 10, B: 336, Line: 103},              // 331
-		{Code: template.Text, B: 2028, C: 4, Line: 103},                   // 332 "url "
-		{Code: template.Field, A: 16, B: 1, C: 11, Line: 103},             // 333
-		{Code: template.PrintField, A: 16, B: 1, Line: 103},               // 334
-		{Code: template.Jump, B: 404, Line: 103},                          // 335
-		{Code: template.Field, A: 17, B: 7, C: 2, Line: 104},              // 336
-		{Code: template.LoadText, A: 19, B: 1894, C: 7, Line: 104},        // 337 "forward"
-		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 104},            // 338
-		{Code: template.Copy, A: 16, B: 18, Line: 104},                    // 339
-		{Code: template.JumpFalse, A: 16, B: 343, Line: 104},              // 340
-		{Code: template.Field, A: 20, B: 7, C: 4, Line: 104},              // 341
-		{Code: template.Copy, A: 16, B: 20, Line: 104},                    // 342
-		{Code: template.JumpFalse, A: 16, B: 346, Line: 104},              // 343
-		{Code: template.TextField, A: 7, B: 2032, C: 9, D: 4, Line: 104},  // 344 "redirect "
-		{Code: template.Jump, B: 404, Line: 104},                          // 345
-		{Code: template.Field, A: 22, B: 7, C: 2, Line: 105},              // 346
-		{Code: template.LoadText, A: 24, B: 2041, C: 9, Line: 105},        // 347 "voicemail"
-		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 105},            // 348
-		{Code: template.Copy, A: 21, B: 23, Line: 105},                    // 349
-		{Code: template.JumpFalse, A: 21, B: 353, Line: 105},              // 350
-		{Code: template.Field, A: 25, B: 7, C: 4, Line: 105},              // 351
-		{Code: template.Copy, A: 21, B: 25, Line: 105},                    // 352
-		{Code: template.JumpFalse, A: 21, B: 356, Line: 105},              // 353
-		{Code: template.TextField, A: 7, B: 2050, C: 6, D: 4, Line: 105},  // 354 "speed "
-		{Code: template.Jump, B: 404, Line: 105},                          // 355
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 106},              // 356
-		{Code: template.Lookup, A: 27, B: 26, C: 2, Line: 106},            // 357
-		{Code: template.Print, A: 27, Line: 106},                          // 358
-		{Code: template.Field, A: 27, B: 7, C: 2, Line: 107},              // 359
-		{Code: template.LoadText, A: 29, B: 2056, C: 3, Line: 107},        // 360 "blf"
-		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 107},            // 361
-		{Code: template.Copy, A: 26, B: 28, Line: 107},                    // 362
-		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 363
-		{Code: template.Field, A: 30, B: 7, C: 2, Line: 107},              // 364
-		{Code: template.LoadText, A: 32, B: 2059, C: 10, Line: 107},       // 365 "speed-dial"
-		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 107},            // 366
-		{Code: template.Copy, A: 26, B: 31, Line: 107},                    // 367
-		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 368
-		{Code: template.Field, A: 33, B: 7, C: 2, Line: 107},              // 369
-		{Code: template.LoadText, A: 35, B: 2069, C: 8, Line: 107},        // 370 "intercom"
-		{Code: template.Equal, A: 34, B: 33, C: 35, Line: 107},            // 371
-		{Code: template.Copy, A: 26, B: 34, Line: 107},                    // 372
-		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 373
-		{Code: template.Field, A: 36, B: 7, C: 2, Line: 107},              // 374
-		{Code: template.LoadText, A: 38, B: 2077, C: 4, Line: 107},        // 375 "park"
-		{Code: template.Equal, A: 37, B: 36, C: 38, Line: 107},            // 376
-		{Code: template.Copy, A: 26, B: 37, Line: 107},                    // 377
-		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 378
-		{Code: template.Field, A: 39, B: 7, C: 2, Line: 107},              // 379
-		{Code: template.LoadText, A: 41, B: 2081, C: 13, Line: 107},       // 380 "retrieve-park"
-		{Code: template.Equal, A: 40, B: 39, C: 41, Line: 107},            // 381
-		{Code: template.Copy, A: 26, B: 40, Line: 107},                    // 382
-		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 383
-		{Code: template.Field, A: 42, B: 7, C: 2, Line: 107},              // 384
-		{Code: template.LoadText, A: 44, B: 2094, C: 8, Line: 107},        // 385 "transfer"
-		{Code: template.Equal, A: 43, B: 42, C: 44, Line: 107},            // 386
-		{Code: template.Copy, A: 26, B: 43, Line: 107},                    // 387
-		{Code: template.JumpTrue, A: 26, B: 393, Line: 107},               // 388
-		{Code: template.Field, A: 45, B: 7, C: 2, Line: 107},              // 389
-		{Code: template.LoadText, A: 47, B: 1918, C: 4, Line: 107},        // 390 "dtmf"
-		{Code: template.Equal, A: 46, B: 45, C: 47, Line: 107},            // 391
-		{Code: template.Copy, A: 26, B: 46, Line: 107},                    // 392
-		{Code: template.JumpFalse, A: 26, B: 395, Line: 107},              // 393
-		{Code: template.TextField, A: 7, B: 2102, C: 1, D: 4, Line: 107},  // 394 " "
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 108},              // 395
-		{Code: template.LoadText, A: 28, B: 2056, C: 3, Line: 108},        // 396 "blf"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 108},            // 397
-		{Code: template.JumpFalse, A: 27, B: 404, Line: 108},              // 398
-		{Code: template.JumpField, A: 7, B: 402, C: 6, Line: 108},         // 399
-		{Code: template.TextField, A: 7, B: 2103, C: 1, D: 6, Line: 108},  // 400 "|"
-		{Code: template.Jump, B: 404, Line: 108},                          // 401
-		{Code: template.JumpField, A: 1, B: 404, C: 10, Line: 108},        // 402
-		{Code: template.TextField, A: 1, B: 2103, C: 1, D: 10, Line: 108}, // 403 "|"
-		{Code: template.Text, B: 2104, C: 7, Line: 109},                   // 404 "</fkey>"
-		{Code: template.Next, A: 5, B: 249, Line: 94},                     // 405
-		{Code: template.Field, A: 4, C: 26, Line: 111},                    // 406
-		{Code: template.Copy, A: 5, B: 4, Line: 111},                      // 407
-		{Code: template.Range, A: 5, B: 435, Line: 111},                   // 408
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 111},                // 409
-		{Code: template.LoadInt, A: 8, Line: 112},                         // 410
-		{Code: template.Copy, A: 9, B: 8, Line: 112},                      // 411
-		{Code: template.JumpField, A: 7, B: 414, Line: 113},               // 412
-		{Code: template.Copy, A: 9, B: 3, Line: 113},                      // 413
-		{Code: template.Field, A: 10, B: 7, Line: 114},                    // 414
-		{Code: template.LoadInt, A: 11, B: 1, Line: 114},                  // 415
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 114},             // 416
-		{Code: template.JumpFalse, A: 12, B: 421, Line: 114},              // 417
-		{Code: template.LoadInt, A: 13, B: 18, Line: 114},                 // 418
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 114},               // 419
-		{Code: template.Copy, A: 9, B: 14, Line: 114},                     // 420
-		{Code: template.Field, A: 10, B: 7, Line: 115},                    // 421
-		{Code: template.LoadInt, A: 11, B: 2, Line: 115},                  // 422
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 115},             // 423
-		{Code: template.JumpFalse, A: 12, B: 428, Line: 115},              // 424
-		{Code: template.LoadInt, A: 13, B: 18, Line: 115},                 // 425
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 115},               // 426
-		{Code: template.Copy, A: 9, B: 14, Line: 115},                     // 427
-		{Code: template.Text, B: 1867, C: 12, Line: 115},                  // 428 "\n<fkey idx=\""
-		{Code: template.Field, A: 10, B: 7, C: 1, Line: 116},              // 429
-		{Code: template.Add, A: 11, B: 9, C: 10, Line: 116},               // 430
-		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 116},         // 431
-		{Code: template.Print, A: 12, Line: 116},                          // 432
-		{Code: template.Text, B: 2111, C: 48, Line: 116},                  // 433 "\" context=\"active\" label=\"\" perm=\"R\">none</fkey>"
-		{Code: template.Next, A: 5, B: 409, Line: 111},                    // 434
-		{Code: template.Text, B: 2159, C: 29, Line: 117},                  // 435 "\n</functionKeys>\n</settings>\n"
+		{Code: template.Text, B: 1044, C: 78, Line: 47},                   // 52 "\n<retry_after_failed_register perm=\"R\">30,60:600</retry_after_failed_register>"
+		{Code: template.Field, A: 1, C: 23, Line: 49},                     // 53
+		{Code: template.JumpFalse, A: 1, B: 60, Line: 49},                 // 54
+		{Code: template.Text, B: 1122, C: 20, Line: 49},                   // 55 "\n<timezone perm=\"R\">"
+		{Code: template.Field, A: 2, B: 1, Line: 50},                      // 56
+		{Code: template.Lookup, A: 3, B: 2, C: 6, Line: 50},               // 57
+		{Code: template.Print, A: 3, Line: 50},                            // 58
+		{Code: template.Text, B: 1142, C: 11, Line: 50},                   // 59 "</timezone>"
+		{Code: template.Field, A: 1, C: 11, Line: 52},                     // 60
+		{Code: template.JumpField, A: 1, B: 67, C: 1, Line: 52},           // 61
+		{Code: template.Text, B: 1153, C: 30, Line: 52},                   // 62 "\n<dkey_directory perm=\"R\">url "
+		{Code: template.Field, A: 2, C: 11, Line: 53},                     // 63
+		{Code: template.PrintField, A: 2, B: 1, Line: 53},                 // 64
+		{Code: template.Text, B: 1183, C: 17, Line: 53},                   // 65 "</dkey_directory>"
+		{Code: template.Jump, B: 68, Line: 52},                            // 66
+		{Code: template.Text, B: 1200, C: 62, Line: 54},                   // 67 "\n<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>"
+		{Code: template.Copy, A: 1, Line: 57},                             // 68
+		{Code: template.Field, A: 2, C: 24, Line: 58},                     // 69
+		{Code: template.Copy, A: 3, B: 2, Line: 58},                       // 70
+		{Code: template.Range, A: 3, B: 203, Line: 58},                    // 71
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 58},                 // 72
+		{Code: template.Field, A: 6, B: 5, C: 10, Line: 59},               // 73
+		{Code: template.Copy, A: 7, B: 6, Line: 59},                       // 74
+		{Code: template.TextInt, A: 7, B: 1262, C: 19, Line: 60},          // 75 "\n<user_active idx=\""
+		{Code: template.TextInt, A: 7, B: 1281, C: 48, Line: 61},          // 76 "\" perm=\"R\">on</user_active>\n<user_realname idx=\""
+		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 15, Line: 61}, // 77 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1340, C: 38, Line: 62},          // 78 "</user_realname>\n<user_idle_text idx=\""
+		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 14, Line: 62}, // 79 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1378, C: 34, Line: 63},          // 80 "</user_idle_text>\n<user_name idx=\""
+		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 11, Line: 63}, // 81 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1412, C: 30, Line: 64},          // 82 "</user_name>\n<user_pname idx=\""
+		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 12, Line: 64}, // 83 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1442, C: 30, Line: 65},          // 84 "</user_pname>\n<user_pass idx=\""
+		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 13, Line: 65}, // 85 "\" perm=\"R\">"
+		{Code: template.Text, B: 1472, C: 12, Line: 65},                   // 86 "</user_pass>"
+		{Code: template.TextInt, A: 7, B: 1484, C: 17, Line: 68},          // 87 "\n<user_host idx=\""
+		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 1, Line: 68},  // 88 "\" perm=\"R\">"
+		{Code: template.JumpField, A: 5, B: 131, C: 2, Line: 124},         // 89
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 125},               // 90
+		{Code: template.LoadText, A: 10, B: 1501, C: 9, Line: 125},        // 91 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 125},              // 92
+		{Code: template.JumpFalse, A: 9, B: 97, Line: 125},                // 93
+		{Code: template.Text, B: 1510, C: 1, Line: 125},                   // 94 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 125},             // 95
+		{Code: template.Jump, B: 131, Line: 125},                          // 96
+		{Code: template.Field, A: 12, B: 5, C: 4, Line: 126},              // 97
+		{Code: template.Copy, A: 11, B: 12, Line: 126},                    // 98
+		{Code: template.JumpFalse, A: 11, B: 110, Line: 126},              // 99
+		{Code: template.Field, A: 13, B: 5, C: 3, Line: 126},              // 100
+		{Code: template.LoadText, A: 15, B: 1511, C: 3, Line: 126},        // 101 "tls"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 126},            // 102
+		{Code: template.Copy, A: 11, B: 14, Line: 126},                    // 103
+		{Code: template.JumpFalse, A: 11, B: 110, Line: 126},              // 104
+		{Code: template.Field, A: 16, B: 5, C: 2, Line: 126},              // 105
+		{Code: template.LoadInt, A: 18, B: 5061, Line: 126},               // 106
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 126},         // 107
+		{Code: template.Not, A: 17, B: 17, Line: 126},                     // 108
+		{Code: template.Copy, A: 11, B: 17, Line: 126},                    // 109
+		{Code: template.JumpFalse, A: 11, B: 114, Line: 126},              // 110
+		{Code: template.Text, B: 1510, C: 1, Line: 126},                   // 111 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 126},             // 112
+		{Code: template.Jump, B: 131, Line: 126},                          // 113
+		{Code: template.Field, A: 20, B: 5, C: 4, Line: 127},              // 114
+		{Code: template.Copy, A: 19, B: 20, Line: 127},                    // 115
+		{Code: template.JumpFalse, A: 19, B: 128, Line: 127},              // 116
+		{Code: template.Field, A: 21, B: 5, C: 3, Line: 127},              // 117
+		{Code: template.LoadText, A: 23, B: 1511, C: 3, Line: 127},        // 118 "tls"
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 127},            // 119
+		{Code: template.Not, A: 22, B: 22, Line: 127},                     // 120
+		{Code: template.Copy, A: 19, B: 22, Line: 127},                    // 121
+		{Code: template.JumpFalse, A: 19, B: 128, Line: 127},              // 122
+		{Code: template.Field, A: 24, B: 5, C: 2, Line: 127},              // 123
+		{Code: template.LoadInt, A: 26, B: 5060, Line: 127},               // 124
+		{Code: template.EqualInt, A: 25, B: 24, C: 26, Line: 127},         // 125
+		{Code: template.Not, A: 25, B: 25, Line: 127},                     // 126
+		{Code: template.Copy, A: 19, B: 25, Line: 127},                    // 127
+		{Code: template.JumpFalse, A: 19, B: 131, Line: 127},              // 128
+		{Code: template.Text, B: 1510, C: 1, Line: 127},                   // 129 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 127},             // 130
+		{Code: template.TextInt, A: 7, B: 1514, C: 33, Line: 69},          // 131 "</user_host>\n<user_outbound idx=\""
+		{Code: template.Text, B: 1329, C: 11, Line: 69},                   // 132 "\" perm=\"R\">"
+		{Code: template.JumpField, A: 5, B: 148, C: 4, Line: 134},         // 133
+		{Code: template.PrintField, A: 5, B: 4, Line: 134},                // 134
+		{Code: template.Field, A: 8, B: 5, C: 5, Line: 134},               // 135
+		{Code: template.JumpFalse, A: 8, B: 138, Line: 134},               // 136
+		{Code: template.TextInt, A: 8, B: 1510, C: 1, Line: 134},          // 137 ":"
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 135},               // 138
+		{Code: template.LoadText, A: 10, B: 1501, C: 9, Line: 135},        // 139 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 135},              // 140
+		{Code: template.Not, A: 9, B: 9, Line: 135},                       // 141
+		{Code: template.JumpFalse, A: 9, B: 147, Line: 135},               // 142
+		{Code: template.Text, B: 1547, C: 11, Line: 135},                  // 143 ";transport="
+		{Code: template.Field, A: 11, B: 5, C: 3, Line: 135},              // 144
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 135},            // 145
+		{Code: template.Print, A: 12, Line: 135},                          // 146
+		{Code: template.Jump, B: 161, Line: 134},                          // 147
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 136},               // 148
+		{Code: template.LoadText, A: 10, B: 1501, C: 9, Line: 136},        // 149 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 136},              // 150
+		{Code: template.Not, A: 9, B: 9, Line: 136},                       // 151
+		{Code: template.JumpFalse, A: 9, B: 161, Line: 136},               // 152
+		{Code: template.PrintField, A: 5, B: 1, Line: 136},                // 153
+		{Code: template.Field, A: 11, B: 5, C: 2, Line: 136},              // 154
+		{Code: template.JumpFalse, A: 11, B: 157, Line: 136},              // 155
+		{Code: template.TextInt, A: 11, B: 1510, C: 1, Line: 136},         // 156 ":"
+		{Code: template.Text, B: 1547, C: 11, Line: 136},                  // 157 ";transport="
+		{Code: template.Field, A: 11, B: 5, C: 3, Line: 136},              // 158
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 136},            // 159
+		{Code: template.Print, A: 12, Line: 136},                          // 160
+		{Code: template.TextInt, A: 7, B: 1558, C: 35, Line: 70},          // 161 "</user_outbound>\n<user_expiry idx=\""
+		{Code: template.Text, B: 1329, C: 11, Line: 70},                   // 162 "\" perm=\"R\">"
+		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 70},             // 163
+		{Code: template.TextInt, A: 7, B: 1593, C: 46, Line: 71},          // 164 "</user_expiry>\n<user_subscription_expiry idx=\""
+		{Code: template.Text, B: 1329, C: 11, Line: 71},                   // 165 "\" perm=\"R\">"
+		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 71},             // 166
+		{Code: template.Text, B: 1639, C: 27, Line: 71},                   // 167 "</user_subscription_expiry>"
+		{Code: template.TextInt, A: 7, B: 1666, C: 17, Line: 73},          // 168 "\n<user_srtp idx=\""
+		{Code: template.Text, B: 1329, C: 11, Line: 73},                   // 169 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 7, Line: 73},                // 170
+		{Code: template.LoadText, A: 10, B: 1683, C: 3, Line: 73},         // 171 "off"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 73},               // 172
+		{Code: template.JumpFalse, A: 9, B: 176, Line: 73},                // 173
+		{Code: template.Text, B: 1683, C: 3, Line: 73},                    // 174 "off"
+		{Code: template.Jump, B: 177, Line: 73},                           // 175
+		{Code: template.Text, B: 1686, C: 2, Line: 73},                    // 176 "on"
+		{Code: template.TextInt, A: 7, B: 1688, C: 29, Line: 74},          // 177 "</user_srtp>\n<user_savp idx=\""
+		{Code: template.Text, B: 1329, C: 11, Line: 74},                   // 178 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 7, Line: 74},                // 179
+		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 74},               // 180
+		{Code: template.Print, A: 9, Line: 74},                            // 181
+		{Code: template.TextInt, A: 7, B: 1717, C: 32, Line: 75},          // 182 "</user_savp>\n<user_mailbox idx=\""
+		{Code: template.Text, B: 1329, C: 11, Line: 75},                   // 183 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 8, Line: 75},                // 184
+		{Code: template.JumpFalse, A: 8, B: 187, Line: 75},                // 185
+		{Code: template.Print, A: 8, Line: 75},                            // 186
+		{Code: template.Text, B: 1749, C: 15, Line: 75},                   // 187 "</user_mailbox>"
+		{Code: template.JumpField, A: 1, B: 202, C: 27, Line: 76},         // 188
+		{Code: template.TextInt, A: 7, B: 1764, C: 27, Line: 77},          // 189 "\n<codec_priority_list idx=\""
+		{Code: template.Text, B: 1329, C: 11, Line: 77},                   // 190 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 1, C: 27, Line: 78},               // 191
+		{Code: template.Copy, A: 9, B: 8, Line: 78},                       // 192
+		{Code: template.Range, A: 9, B: 201, Line: 78},                    // 193
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 78},                // 194
+		{Code: template.JumpField, A: 11, B: 200, C: 1, Line: 78},         // 195
+		{Code: template.Field, A: 12, B: 11, Line: 78},                    // 196
+		{Code: template.Lookup, A: 13, B: 12, Line: 78},                   // 197
+		{Code: template.Print, A: 13, Line: 78},                           // 198
+		{Code: template.Text, B: 1791, C: 1, Line: 78},                    // 199 ","
+		{Code: template.Next, A: 9, B: 194, Line: 78},                     // 200
+		{Code: template.Text, B: 1792, C: 37, Line: 78},                   // 201 "telephone-event</codec_priority_list>"
+		{Code: template.Next, A: 3, B: 72, Line: 58},                      // 202
+		{Code: template.Field, A: 2, C: 25, Line: 81},                     // 203
+		{Code: template.Copy, A: 3, B: 2, Line: 81},                       // 204
+		{Code: template.Range, A: 3, B: 213, Line: 81},                    // 205
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 81},                 // 206
+		{Code: template.Text, B: 1262, C: 19, Line: 81},                   // 207 "\n<user_active idx=\""
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 82},              // 208
+		{Code: template.Text, B: 1829, C: 45, Line: 82},                   // 209 "\" perm=\"R\">off</user_active>\n<user_pass idx=\""
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 83},              // 210
+		{Code: template.Text, B: 1874, C: 23, Line: 83},                   // 211 "\" perm=\"R\"></user_pass>"
+		{Code: template.Next, A: 3, B: 206, Line: 81},                     // 212
+		{Code: template.Field, A: 2, C: 28, Line: 85},                     // 213
+		{Code: template.Copy, A: 3, B: 2, Line: 85},                       // 214
+		{Code: template.Range, A: 3, B: 222, Line: 85},                    // 215
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 85},                 // 216
+		{Code: template.TextField, A: 5, B: 1897, C: 2, Line: 86},         // 217 "\n<"
+		{Code: template.TextField, A: 5, B: 1899, C: 10, D: 1, Line: 86},  // 218 " perm=\"R\">"
+		{Code: template.TextField, A: 5, B: 1909, C: 2, Line: 86},         // 219 "</"
+		{Code: template.Text, B: 1911, C: 1, Line: 86},                    // 220 ">"
+		{Code: template.Next, A: 3, B: 216, Line: 85},                     // 221
+		{Code: template.Text, B: 1912, C: 33, Line: 87},                   // 222 "\n</phone-settings>\n<functionKeys>"
+		{Code: template.LoadInt, A: 2, Line: 92},                          // 223
+		{Code: template.Copy, A: 3, B: 2, Line: 92},                       // 224
+		{Code: template.Field, A: 4, C: 4, Line: 93},                      // 225
+		{Code: template.Copy, A: 5, B: 4, Line: 93},                       // 226
+		{Code: template.Range, A: 5, B: 236, Line: 93},                    // 227
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 93},                 // 228
+		{Code: template.Field, A: 8, B: 7, Line: 93},                      // 229
+		{Code: template.Not, A: 9, B: 8, Line: 93},                        // 230
+		{Code: template.JumpFalse, A: 9, B: 235, Line: 93},                // 231
+		{Code: template.LoadInt, A: 10, B: 1, Line: 93},                   // 232
+		{Code: template.Add, A: 11, B: 3, C: 10, Line: 93},                // 233
+		{Code: template.Copy, A: 3, B: 11, Line: 93},                      // 234
+		{Code: template.Next, A: 5, B: 228, Line: 93},                     // 235
+		{Code: template.Field, A: 4, C: 26, Line: 94},                     // 236
+		{Code: template.Copy, A: 5, B: 4, Line: 94},                       // 237
+		{Code: template.Range, A: 5, B: 247, Line: 94},                    // 238
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 94},                 // 239
+		{Code: template.Field, A: 8, B: 7, Line: 94},                      // 240
+		{Code: template.Not, A: 9, B: 8, Line: 94},                        // 241
+		{Code: template.JumpFalse, A: 9, B: 246, Line: 94},                // 242
+		{Code: template.LoadInt, A: 10, B: 1, Line: 94},                   // 243
+		{Code: template.Add, A: 11, B: 3, C: 10, Line: 94},                // 244
+		{Code: template.Copy, A: 3, B: 11, Line: 94},                      // 245
+		{Code: template.Next, A: 5, B: 239, Line: 94},                     // 246
+		{Code: template.Field, A: 4, C: 4, Line: 95},                      // 247
+		{Code: template.Copy, A: 5, B: 4, Line: 95},                       // 248
+		{Code: template.Range, A: 5, B: 407, Line: 95},                    // 249
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 95},                 // 250
+		{Code: template.LoadInt, A: 8, Line: 96},                          // 251
+		{Code: template.Copy, A: 9, B: 8, Line: 96},                       // 252
+		{Code: template.JumpField, A: 7, B: 255, Line: 97},                // 253
+		{Code: template.Copy, A: 9, B: 3, Line: 97},                       // 254
+		{Code: template.Field, A: 10, B: 7, Line: 98},                     // 255
+		{Code: template.LoadInt, A: 11, B: 1, Line: 98},                   // 256
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 98},              // 257
+		{Code: template.JumpFalse, A: 12, B: 262, Line: 98},               // 258
+		{Code: template.LoadInt, A: 13, B: 18, Line: 98},                  // 259
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 98},                // 260
+		{Code: template.Copy, A: 9, B: 14, Line: 98},                      // 261
+		{Code: template.Field, A: 10, B: 7, Line: 99},                     // 262
+		{Code: template.LoadInt, A: 11, B: 2, Line: 99},                   // 263
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 99},              // 264
+		{Code: template.JumpFalse, A: 12, B: 269, Line: 99},               // 265
+		{Code: template.LoadInt, A: 13, B: 18, Line: 99},                  // 266
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 99},                // 267
+		{Code: template.Copy, A: 9, B: 14, Line: 99},                      // 268
+		{Code: template.Text, B: 1945, C: 12, Line: 99},                   // 269 "\n<fkey idx=\""
+		{Code: template.Field, A: 10, B: 7, C: 1, Line: 100},              // 270
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 100},               // 271
+		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 100},         // 272
+		{Code: template.Print, A: 12, Line: 100},                          // 273
+		{Code: template.Text, B: 1957, C: 11, Line: 100},                  // 274 "\" context=\""
+		{Code: template.Field, A: 11, B: 7, C: 2, Line: 101},              // 275
+		{Code: template.LoadText, A: 13, B: 1968, C: 4, Line: 101},        // 276 "none"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 101},            // 277
+		{Code: template.Copy, A: 10, B: 12, Line: 101},                    // 278
+		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 279
+		{Code: template.Field, A: 14, B: 7, C: 2, Line: 101},              // 280
+		{Code: template.LoadText, A: 16, B: 1972, C: 7, Line: 101},        // 281 "forward"
+		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 101},            // 282
+		{Code: template.Copy, A: 10, B: 15, Line: 101},                    // 283
+		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 284
+		{Code: template.Field, A: 17, B: 7, C: 2, Line: 101},              // 285
+		{Code: template.LoadText, A: 19, B: 1979, C: 3, Line: 101},        // 286 "dnd"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 101},            // 287
+		{Code: template.Copy, A: 10, B: 18, Line: 101},                    // 288
+		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 289
+		{Code: template.Field, A: 20, B: 7, C: 2, Line: 101},              // 290
+		{Code: template.LoadText, A: 22, B: 1982, C: 4, Line: 101},        // 291 "hold"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 101},            // 292
+		{Code: template.Copy, A: 10, B: 21, Line: 101},                    // 293
+		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 294
+		{Code: template.Field, A: 23, B: 7, C: 2, Line: 101},              // 295
+		{Code: template.LoadText, A: 25, B: 1986, C: 10, Line: 101},       // 296 "conference"
+		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 101},            // 297
+		{Code: template.Copy, A: 10, B: 24, Line: 101},                    // 298
+		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 299
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 101},              // 300
+		{Code: template.LoadText, A: 28, B: 1996, C: 4, Line: 101},        // 301 "dtmf"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 101},            // 302
+		{Code: template.Copy, A: 10, B: 27, Line: 101},                    // 303
+		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 304
+		{Code: template.Field, A: 29, B: 7, C: 2, Line: 101},              // 305
+		{Code: template.LoadText, A: 31, B: 2000, C: 9, Line: 101},        // 306 "directory"
+		{Code: template.Equal, A: 30, B: 29, C: 31, Line: 101},            // 307
+		{Code: template.Copy, A: 10, B: 30, Line: 101},                    // 308
+		{Code: template.JumpFalse, A: 10, B: 312, Line: 101},              // 309
+		{Code: template.Text, B: 2009, C: 6, Line: 101},                   // 310 "active"
+		{Code: template.Jump, B: 313, Line: 101},                          // 311
+		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 101},             // 312
+		{Code: template.Text, B: 2015, C: 9, Line: 102},                   // 313 "\" label=\""
+		{Code: template.Field, A: 10, B: 7, C: 5, Line: 102},              // 314
+		{Code: template.JumpFalse, A: 10, B: 317, Line: 102},              // 315
+		{Code: template.Print, A: 10, Line: 102},                          // 316
+		{Code: template.Text, B: 1329, C: 11, Line: 102},                  // 317 "\" perm=\"R\">"
+		{Code: template.Field, A: 10, B: 7, C: 2, Line: 103},              // 318
+		{Code: template.LoadText, A: 12, B: 2024, C: 12, Line: 103},       // 319 "group-pickup"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 103},            // 320
+		{Code: template.JumpFalse, A: 11, B: 324, Line: 103},              // 321
+		{Code: template.Fail, B: 2036, C: 70, Line: 103},                  // 322 "a key for group pickup needs the code of the PBX: make it a speed-dial"
+		{Code: template.Print, A: 13, Line: 103},                          // 323
+		{Code: template.Field, A: 11, B: 7, C: 2, Line: 104},              // 324
+		{Code: template.LoadText, A: 13, B: 2000, C: 9, Line: 104},        // 325 "directory"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 104},            // 326
+		{Code: template.Copy, A: 10, B: 12, Line: 104},                    // 327
+		{Code: template.JumpFalse, A: 10, B: 332, Line: 104},              // 328
+		{Code: template.Field, A: 14, B: 1, C: 11, Line: 104},             // 329
+		{Code: template.Field, A: 15, B: 14, C: 1, Line: 104},             // 330
+		{Code: template.Copy, A: 10, B: 15, Line: 104},                    // 331
+		{Code: template.JumpFalse, A: 10, B: 337, Line: 104},              // 332
+		{Code: template.Text, B: 2106, C: 4, Line: 104},                   // 333 "url "
+		{Code: template.Field, A: 16, B: 1, C: 11, Line: 104},             // 334
+		{Code: template.PrintField, A: 16, B: 1, Line: 104},               // 335
+		{Code: template.Jump, B: 405, Line: 104},                          // 336
+		{Code: template.Field, A: 17, B: 7, C: 2, Line: 105},              // 337
+		{Code: template.LoadText, A: 19, B: 1972, C: 7, Line: 105},        // 338 "forward"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 105},            // 339
+		{Code: template.Copy, A: 16, B: 18, Line: 105},                    // 340
+		{Code: template.JumpFalse, A: 16, B: 344, Line: 105},              // 341
+		{Code: template.Field, A: 20, B: 7, C: 4, Line: 105},              // 342
+		{Code: template.Copy, A: 16, B: 20, Line: 105},                    // 343
+		{Code: template.JumpFalse, A: 16, B: 347, Line: 105},              // 344
+		{Code: template.TextField, A: 7, B: 2110, C: 9, D: 4, Line: 105},  // 345 "redirect "
+		{Code: template.Jump, B: 405, Line: 105},                          // 346
+		{Code: template.Field, A: 22, B: 7, C: 2, Line: 106},              // 347
+		{Code: template.LoadText, A: 24, B: 2119, C: 9, Line: 106},        // 348 "voicemail"
+		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 106},            // 349
+		{Code: template.Copy, A: 21, B: 23, Line: 106},                    // 350
+		{Code: template.JumpFalse, A: 21, B: 354, Line: 106},              // 351
+		{Code: template.Field, A: 25, B: 7, C: 4, Line: 106},              // 352
+		{Code: template.Copy, A: 21, B: 25, Line: 106},                    // 353
+		{Code: template.JumpFalse, A: 21, B: 357, Line: 106},              // 354
+		{Code: template.TextField, A: 7, B: 2128, C: 6, D: 4, Line: 106},  // 355 "speed "
+		{Code: template.Jump, B: 405, Line: 106},                          // 356
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 107},              // 357
+		{Code: template.Lookup, A: 27, B: 26, C: 2, Line: 107},            // 358
+		{Code: template.Print, A: 27, Line: 107},                          // 359
+		{Code: template.Field, A: 27, B: 7, C: 2, Line: 108},              // 360
+		{Code: template.LoadText, A: 29, B: 2134, C: 3, Line: 108},        // 361 "blf"
+		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 108},            // 362
+		{Code: template.Copy, A: 26, B: 28, Line: 108},                    // 363
+		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 364
+		{Code: template.Field, A: 30, B: 7, C: 2, Line: 108},              // 365
+		{Code: template.LoadText, A: 32, B: 2137, C: 10, Line: 108},       // 366 "speed-dial"
+		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 108},            // 367
+		{Code: template.Copy, A: 26, B: 31, Line: 108},                    // 368
+		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 369
+		{Code: template.Field, A: 33, B: 7, C: 2, Line: 108},              // 370
+		{Code: template.LoadText, A: 35, B: 2147, C: 8, Line: 108},        // 371 "intercom"
+		{Code: template.Equal, A: 34, B: 33, C: 35, Line: 108},            // 372
+		{Code: template.Copy, A: 26, B: 34, Line: 108},                    // 373
+		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 374
+		{Code: template.Field, A: 36, B: 7, C: 2, Line: 108},              // 375
+		{Code: template.LoadText, A: 38, B: 2155, C: 4, Line: 108},        // 376 "park"
+		{Code: template.Equal, A: 37, B: 36, C: 38, Line: 108},            // 377
+		{Code: template.Copy, A: 26, B: 37, Line: 108},                    // 378
+		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 379
+		{Code: template.Field, A: 39, B: 7, C: 2, Line: 108},              // 380
+		{Code: template.LoadText, A: 41, B: 2159, C: 13, Line: 108},       // 381 "retrieve-park"
+		{Code: template.Equal, A: 40, B: 39, C: 41, Line: 108},            // 382
+		{Code: template.Copy, A: 26, B: 40, Line: 108},                    // 383
+		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 384
+		{Code: template.Field, A: 42, B: 7, C: 2, Line: 108},              // 385
+		{Code: template.LoadText, A: 44, B: 2172, C: 8, Line: 108},        // 386 "transfer"
+		{Code: template.Equal, A: 43, B: 42, C: 44, Line: 108},            // 387
+		{Code: template.Copy, A: 26, B: 43, Line: 108},                    // 388
+		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 389
+		{Code: template.Field, A: 45, B: 7, C: 2, Line: 108},              // 390
+		{Code: template.LoadText, A: 47, B: 1996, C: 4, Line: 108},        // 391 "dtmf"
+		{Code: template.Equal, A: 46, B: 45, C: 47, Line: 108},            // 392
+		{Code: template.Copy, A: 26, B: 46, Line: 108},                    // 393
+		{Code: template.JumpFalse, A: 26, B: 396, Line: 108},              // 394
+		{Code: template.TextField, A: 7, B: 2180, C: 1, D: 4, Line: 108},  // 395 " "
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 109},              // 396
+		{Code: template.LoadText, A: 28, B: 2134, C: 3, Line: 109},        // 397 "blf"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 109},            // 398
+		{Code: template.JumpFalse, A: 27, B: 405, Line: 109},              // 399
+		{Code: template.JumpField, A: 7, B: 403, C: 6, Line: 109},         // 400
+		{Code: template.TextField, A: 7, B: 2181, C: 1, D: 6, Line: 109},  // 401 "|"
+		{Code: template.Jump, B: 405, Line: 109},                          // 402
+		{Code: template.JumpField, A: 1, B: 405, C: 10, Line: 109},        // 403
+		{Code: template.TextField, A: 1, B: 2181, C: 1, D: 10, Line: 109}, // 404 "|"
+		{Code: template.Text, B: 2182, C: 7, Line: 110},                   // 405 "</fkey>"
+		{Code: template.Next, A: 5, B: 250, Line: 95},                     // 406
+		{Code: template.Field, A: 4, C: 26, Line: 112},                    // 407
+		{Code: template.Copy, A: 5, B: 4, Line: 112},                      // 408
+		{Code: template.Range, A: 5, B: 436, Line: 112},                   // 409
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 112},                // 410
+		{Code: template.LoadInt, A: 8, Line: 113},                         // 411
+		{Code: template.Copy, A: 9, B: 8, Line: 113},                      // 412
+		{Code: template.JumpField, A: 7, B: 415, Line: 114},               // 413
+		{Code: template.Copy, A: 9, B: 3, Line: 114},                      // 414
+		{Code: template.Field, A: 10, B: 7, Line: 115},                    // 415
+		{Code: template.LoadInt, A: 11, B: 1, Line: 115},                  // 416
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 115},             // 417
+		{Code: template.JumpFalse, A: 12, B: 422, Line: 115},              // 418
+		{Code: template.LoadInt, A: 13, B: 18, Line: 115},                 // 419
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 115},               // 420
+		{Code: template.Copy, A: 9, B: 14, Line: 115},                     // 421
+		{Code: template.Field, A: 10, B: 7, Line: 116},                    // 422
+		{Code: template.LoadInt, A: 11, B: 2, Line: 116},                  // 423
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 116},             // 424
+		{Code: template.JumpFalse, A: 12, B: 429, Line: 116},              // 425
+		{Code: template.LoadInt, A: 13, B: 18, Line: 116},                 // 426
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 116},               // 427
+		{Code: template.Copy, A: 9, B: 14, Line: 116},                     // 428
+		{Code: template.Text, B: 1945, C: 12, Line: 116},                  // 429 "\n<fkey idx=\""
+		{Code: template.Field, A: 10, B: 7, C: 1, Line: 117},              // 430
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 117},               // 431
+		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 117},         // 432
+		{Code: template.Print, A: 12, Line: 117},                          // 433
+		{Code: template.Text, B: 2189, C: 48, Line: 117},                  // 434 "\" context=\"active\" label=\"\" perm=\"R\">none</fkey>"
+		{Code: template.Next, A: 5, B: 410, Line: 112},                    // 435
+		{Code: template.Text, B: 2237, C: 29, Line: 118},                  // 436 "\n</functionKeys>\n</settings>\n"
 	},
 }
 

@@ -192,6 +192,7 @@ func snomWants(s *source.Descriptor, d *device) map[string]string {
 	for _, name := range []string{"admin_mode_password", "admin_mode_password_confirm", "http_pass"} {
 		want[name] = admin
 	}
+	want["retry_after_failed_register"] = "30,60:600"
 	want["admin_mode"], want["http_user"] = "", ""
 	if admin != "" {
 		want["admin_mode"], want["http_user"] = "off", "admin"
