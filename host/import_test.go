@@ -282,3 +282,34 @@ func BenchmarkImport(b *testing.B) {
 		}
 	}
 }
+
+// What spreadsheets really export: a byte order mark, a line for themselves, semicolons,
+// CR LF, addresses in every spelling, doubled quotes, empty rows, and a line end inside
+// of a cell, which no phone can show.
+func TestImportMessy(t *testing.T) {
+	m := newMachine(t)
+	dir := t.TempDir()
+	const csv = "../testdata/fleets/messy.csv"
+	out, bad := filepath.Join(dir, "out.jsonl"), filepath.Join(dir, "bad.csv")
+	status, printed, errs := m.do("import", "--csv", csv, "--tenant", "demo", "--fleet", m.fleet, "--out", out, "--skip-bad", "--bad", bad)
+	if want := "3 devices are good, 1 rows bad\n" + csv + ": row 4, column display_name: has a control character\n"; status != 1 || printed != "" || errs != want {
+		t.Errorf("status %d: %s%s, want %s", status, printed, errs, want)
+	}
+	good := read(t, out)
+	for _, want := range []string{
+		`"device":"001565aabb21"`, `"device":"0004f2aabb23"`, `"device":"00041300bb24"`, `"display_name":"Zoë \"Front\" Müller-Łuczak"`,
+		`"display_name":"O'Neil & Sons <Sales>"`, `"display_name":"日本 支店"`, `{"type":"blf","value":"1022","label":"Bob"}`,
+	} {
+		if !strings.Contains(good, want) {
+			t.Errorf("no %s in\n%s", want, good)
+		}
+	}
+	if strings.Contains(good, "enerate") || strings.Contains(good, "GENERATE") {
+		t.Errorf("a password is the word that asks for one:\n%s", good)
+	}
+	// The bad row, mended as it stands there, is imported.
+	mended := write(t, filepath.Join(dir, "mended.csv"), strings.Replace(read(t, bad), "\"Bob\r\nExample\"", "Bob Example", 1))
+	if status, printed, errs := m.do("import", "--csv", mended, "--tenant", "demo", "--fleet", m.fleet); status != 0 || !strings.Contains(printed, `"device":"001565aabb22"`) {
+		t.Errorf("status %d: %s%s", status, printed, errs)
+	}
+}

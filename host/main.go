@@ -46,6 +46,7 @@ var commands = []func(*world) *cobra.Command{
 	wavesCommand,
 	importCommand,
 	validateCommand,
+	generateCommand,
 }
 
 func main() {

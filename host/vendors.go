@@ -97,22 +97,29 @@ values a window gives in that unit. --json has also what is unverified.`,
 }
 
 func readFamilies(only []string, window uint64) ([]*family, error) {
-	descriptors, err := source.Descriptors(vendors.Descriptors)
+	packs, err := descriptors(only)
 	if err != nil {
 		return nil, err
 	}
-	var families []*family
-	for _, d := range descriptors {
-		if len(only) == 0 || slices.Contains(only, d.Vendor) {
-			families = append(families, newFamily(d, window))
-		}
+	families := make([]*family, len(packs))
+	for i, d := range packs {
+		families[i] = newFamily(d, window)
+	}
+	return families, nil
+}
+
+// descriptors are those of the vendors that are named, or of all.
+func descriptors(only []string) ([]*source.Descriptor, error) {
+	packs, err := source.Descriptors(vendors.Descriptors)
+	if err != nil || len(only) == 0 {
+		return packs, err
 	}
 	for _, vendor := range only {
-		if !slices.ContainsFunc(families, func(f *family) bool { return f.Vendor == vendor }) {
+		if !slices.ContainsFunc(packs, func(p *source.Descriptor) bool { return p.Vendor == vendor }) {
 			return nil, misuse(fmt.Errorf("there is no vendor %q", vendor))
 		}
 	}
-	return families, nil
+	return slices.DeleteFunc(packs, func(p *source.Descriptor) bool { return !slices.Contains(only, p.Vendor) }), nil
 }
 
 func newFamily(d *source.Descriptor, window uint64) *family {

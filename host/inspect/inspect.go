@@ -90,10 +90,27 @@ func (d *Device) URL(token string) string {
 func (d *Device) Config() string {
 	for i := range d.Pack.Files {
 		if f := &d.Pack.Files[i]; f.Kind == "config" {
-			return f.Prefix + d.MAC + f.Suffix
+			return FileName(f, d.MAC, d.Model)
 		}
 	}
 	return ""
+}
+
+// FileName is the name under which a phone of this MAC and model asks for a file that
+// has the MAC in its name.
+func FileName(f *pack.File, mac, model string) string {
+	before, after, named := strings.Cut(f.Prefix, "*")
+	if !named {
+		return f.Prefix + mac + f.Suffix
+	}
+	// A name has letters and digits in that place, a model may have more.
+	word := strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			return c
+		}
+		return -1
+	}, model)
+	return before + word[:min(len(word), 16)] + after + mac + f.Suffix
 }
 
 // Check says whether the device gets its files: it renders all of them. A nil

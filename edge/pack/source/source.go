@@ -43,6 +43,8 @@ type Descriptor struct {
 	// answer a 401 with.
 	Certificate Certificate `json:"certificate"`
 	Auth        Auth        `json:"auth"`
+	// Addresses says what the phones' MACs begin with.
+	Addresses Addresses `json:"addresses"`
 	// Sources are the texts behind the facts, by the tag used elsewhere.
 	Sources map[string]string `json:"sources"`
 
@@ -103,6 +105,12 @@ type Certificate struct {
 type Auth struct {
 	Kinds  []string `json:"kinds"`
 	Source string   `json:"source"`
+}
+
+// Addresses are beginnings of the phones' MACs: six hexadecimal digits in lower case.
+type Addresses struct {
+	Prefixes []string `json:"prefixes"`
+	Source   string   `json:"source"`
 }
 
 // Extra says which parameters beyond the profile's fields may be set: names, or
@@ -321,6 +329,14 @@ func (d *Descriptor) check(folder string) error {
 		}
 	}
 	source("auth", d.Auth.Source)
+	for _, prefix := range d.Addresses.Prefixes {
+		if !record.IsMAC(prefix + "000001") {
+			fail("addresses: %q is not six hexadecimal digits in lower case, or is that of a group", prefix)
+		}
+	}
+	if len(d.Addresses.Prefixes) > 0 {
+		source("addresses", d.Addresses.Source)
+	}
 	for _, r := range d.Reboot {
 		source("reboot "+r.Parameter, r.Source)
 	}
