@@ -7,10 +7,12 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"stagger/edge/profile"
+	"stagger/edge/record"
 	"stagger/edge/spread"
 	"stagger/host/inspect"
 )
@@ -30,9 +32,15 @@ type explanation struct {
 	Floor    uint64   `json:"floor"`
 	Place    string   `json:"place"`
 	Limits   []string `json:"limits"`
+	// At and Clock are the base and the value of a time of the day, as HH:MM.
+	At    string `json:"at,omitempty"`
+	Clock string `json:"clock,omitempty"`
 
 	min, max uint64
 }
+
+// clock is a time of the day as HH:MM.
+func clock(seconds uint64) string { return string(spread.AppendClock(nil, seconds)) }
 
 // limits are the words for what shortened a window, and their explanations.
 var limits = []struct {
@@ -43,6 +51,7 @@ var limits = []struct {
 	{spread.Minimum, "minimum", "the phone accepts nothing below its minimum"},
 	{spread.Unit, "unit", "the phone counts in units, so that the window has fewer values than seconds"},
 	{spread.Fixed, "fixed", "one value is left: this timer is not spread"},
+	{spread.OneDay, "day", "a time of the day has no more than a day to be in"},
 }
 
 func explainTimer(mac string, s profile.Spread) explanation {
@@ -56,6 +65,9 @@ func explainTimer(mac string, s profile.Spread) explanation {
 		Interval: s.Timer.Interval, Window: s.Timer.Window, Floor: s.Timer.Floor, Place: place,
 		Limits: []string{}, min: s.Timer.Min, max: s.Timer.Max,
 	}
+	if s.Timer.TimeOfDay() {
+		e.At, e.Clock = clock(s.Timer.Base), clock(s.Value.Seconds)
+	}
 	for _, l := range limits {
 		if s.Value.Limits&l.bit != 0 {
 			e.Limits = append(e.Limits, l.word)
@@ -65,9 +77,13 @@ func explainTimer(mac string, s profile.Spread) explanation {
 }
 
 func (e *explanation) print(w io.Writer) {
-	fmt.Fprintf(w, "%s %s: %d seconds", e.MAC, e.Timer, e.Value)
-	if e.Unit != 1 {
-		fmt.Fprintf(w, ", written as %d", e.Value/e.Unit)
+	switch {
+	case e.Clock != "":
+		fmt.Fprintf(w, "%s %s: at %s", e.MAC, e.Timer, e.Clock)
+	case e.Unit != 1:
+		fmt.Fprintf(w, "%s %s: %d seconds, written as %d", e.MAC, e.Timer, e.Value, e.Value/e.Unit)
+	default:
+		fmt.Fprintf(w, "%s %s: %d seconds", e.MAC, e.Timer, e.Value)
 	}
 	fmt.Fprintf(w, "\n")
 	row := func(name, format string, args ...any) {
@@ -77,7 +93,11 @@ func (e *explanation) print(w io.Writer) {
 	row("hash", "%s (xxHash64 of the key, seed 0)", e.Hash)
 	row("interval", "%d s", e.Interval)
 	row("window", "%d s", e.Window)
-	row("floor", "%d s", e.Floor)
+	if e.Clock == "" {
+		row("floor", "%d s", e.Floor)
+	} else {
+		row("at", "%s, the earliest", e.At)
+	}
 	row("unit", "%d s", e.Unit)
 	if e.min != 0 || e.max != 0 {
 		upper := "no limit"
@@ -89,7 +109,12 @@ func (e *explanation) print(w io.Writer) {
 	row("slots", "%d", e.Slots)
 	row("place", "%s puts the hash on slot %d", e.Place, e.Offset/e.Unit)
 	row("offset", "%d s", e.Offset)
-	row("value", "%d s = %d - %d", e.Value, e.Value+e.Offset, e.Offset)
+	if e.Clock == "" {
+		row("value", "%d s = %d - %d", e.Value, e.Value+e.Offset, e.Offset)
+	} else {
+		from := (e.Value + spread.Day - e.Offset) % spread.Day
+		row("value", "%s, %d s after midnight = (%d + %d) mod %d", e.Clock, e.Value, from, e.Offset, spread.Day)
+	}
 	for _, l := range limits {
 		for _, word := range e.Limits {
 			if word == l.word {
@@ -101,9 +126,9 @@ func (e *explanation) print(w io.Writer) {
 
 func explainCommand(w *world) *cobra.Command {
 	var (
-		fleetFile, timer, place string
-		t                       spread.Timer
-		asJSON                  bool
+		fleetFile, timer, place, at string
+		t                           spread.Timer
+		asJSON                      bool
 	)
 	c := &cobra.Command{
 		Use:   "explain [MAC] (--fleet FILE | --timer NAME --interval I --window W --floor F)",
@@ -114,10 +139,12 @@ fleet and no MAC, a table of all its devices.
 
 --json prints one JSON object a line, one for each timer, with the fields mac timer
 key hash slots offset value unit interval window floor place limits; all times are
-seconds.`,
+seconds. A time of the day has "at" and "clock" as well, its base and its value as HH:MM,
+and its value is the seconds after midnight.`,
 		Example: `  stagger explain --fleet fleet.jsonl 001565aabb01
   stagger explain --fleet fleet.jsonl
-  stagger explain 001565aabbcc --timer register.1 --interval 3600 --window 600 --floor 60 --unit 1 --place jump-1 --json`,
+  stagger explain 001565aabbcc --timer register.1 --interval 3600 --window 600 --floor 60 --unit 1 --place jump-1 --json
+  stagger explain 001565aabbcc --timer checkin --interval 86400 --window 14400 --unit 60 --at 02:00`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 && fleetFile == "" {
@@ -132,7 +159,7 @@ seconds.`,
 			}
 			var devices []*inspect.Device
 			if fleetFile != "" {
-				for _, name := range []string{"timer", "interval", "window", "floor", "unit", "place"} {
+				for _, name := range []string{"timer", "interval", "window", "floor", "unit", "place", "at"} {
 					if c.Flags().Changed(name) {
 						return misuse(fmt.Errorf("--%s has no meaning with --fleet, which has the timers", name))
 					}
@@ -158,6 +185,11 @@ seconds.`,
 			} else {
 				if err := checkTimer(timer, place, &t); err != nil {
 					return misuse(err)
+				}
+				if at != "" {
+					if err := timeOfDay(timer, at, &t); err != nil {
+						return misuse(err)
+					}
 				}
 				devices = []*inspect.Device{{MAC: mac, Timers: []profile.Spread{{Name: timer, Timer: t, Value: t.For(mac, timer)}}}}
 			}
@@ -188,6 +220,7 @@ seconds.`,
 	flags.Uint64Var(&t.Floor, "floor", 0, "floor in seconds: no value is below")
 	flags.Uint64Var(&t.Unit, "unit", 1, "what the phone's parameter counts in, in seconds: 1, 60 or 3600")
 	flags.StringVar(&place, "place", profile.Places[0], "placement: "+strings.Join(profile.Places, " or "))
+	flags.StringVar(&at, "at", "", "the earliest time, as HH:MM, of a check-in at a time of the day")
 	flags.BoolVar(&asJSON, "json", false, "one JSON object a line, one for each timer")
 	return c
 }
@@ -200,7 +233,11 @@ func printTable(out io.Writer, devices []*inspect.Device) error {
 		cells := map[string][]string{}
 		for _, s := range d.Timers {
 			name, _, _ := strings.Cut(s.Name, ".")
-			cells[name] = append(cells[name], fmt.Sprintf("%d s (-%d)", s.Value.Seconds, s.Value.Offset))
+			cell := fmt.Sprintf("%d s (-%d)", s.Value.Seconds, s.Value.Offset)
+			if s.Timer.TimeOfDay() {
+				cell = fmt.Sprintf("%s (+%d)", clock(s.Value.Seconds), s.Value.Offset)
+			}
+			cells[name] = append(cells[name], cell)
 		}
 		registers := strings.Join(cells["register"], ", ")
 		if registers == "" {
@@ -234,6 +271,24 @@ func checkTimer(name, place string, t *spread.Timer) error {
 	default:
 		return errors.New("--place: " + strings.Join(profile.Places, " or "))
 	}
+	return nil
+}
+
+// timeOfDay makes of a timer one at a time of the day.
+func timeOfDay(name, at string, t *spread.Timer) error {
+	switch {
+	case name != "checkin":
+		return errors.New("--at: only the check-in can be at a time of the day")
+	case record.Clock.Check(at) != "":
+		return fmt.Errorf("--at: %q %s", at, record.Clock.Check(at))
+	case t.Interval%spread.Day != 0:
+		return fmt.Errorf("--interval: whole days of %d seconds with --at", spread.Day)
+	}
+	read, err := time.Parse("15:04", at)
+	if err != nil {
+		return fmt.Errorf("--at: %w", err)
+	}
+	t.Days, t.Base = t.Interval/spread.Day, uint64(read.Hour()*3600+read.Minute()*60)
 	return nil
 }
 

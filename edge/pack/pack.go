@@ -44,6 +44,9 @@ type Timer struct {
 	Unit uint64
 	// Min and Max are its range, in units. Max 0 means no upper limit.
 	Min, Max uint64
+	// Days is 0 for an interval. For a time of the day it is how many days may lie
+	// between two of them.
+	Days uint64
 }
 
 // Certificate says where a vendor's client certificates carry the MAC, and who

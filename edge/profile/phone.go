@@ -88,6 +88,11 @@ var Phone = &record.Schema{Name: "phone", Fields: append(visible(settings),
 	record.Field{Name: "firmware_path", Kind: record.String},
 	record.Field{Name: "phonebook_scheme", Kind: record.String},
 	record.Field{Name: "phonebook_path", Kind: record.String},
+	// Of a check-in at a time of the day: two digits each, and the days from one to
+	// the next.
+	record.Field{Name: "checkin_hour", Kind: record.String},
+	record.Field{Name: "checkin_minute", Kind: record.String},
+	record.Field{Name: "checkin_days", Kind: record.Int},
 )}
 
 // Positions in Phone after the shared ones.
@@ -113,6 +118,9 @@ const (
 	PhoneFirmwarePath
 	PhonePhonebookScheme
 	PhonePhonebookPath
+	PhoneCheckinHour
+	PhoneCheckinMinute
+	PhoneCheckinDays
 )
 
 // visible copies fields and takes the names of the hidden ones away: their
@@ -230,6 +238,12 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 	var err *Error
 	if phone[PhoneCheckin], err = b.timer(timers, TimersCheckin, 0, "checkin", p.Checkin); err != nil {
 		return nil, err
+	}
+	if p.Checkin.Days > 0 {
+		s := &b.Timers[len(b.Timers)-1]
+		clock := string(spread.AppendClock(nil, s.Value.Seconds))
+		phone[PhoneCheckinHour], phone[PhoneCheckinMinute] = record.Text(clock[:2]), record.Text(clock[3:])
+		phone[PhoneCheckinDays] = record.Number(int64(s.Timer.Interval / spread.Day))
 	}
 	if phone[PhoneSubscribe], err = b.timer(timers, TimersSubscribe, 0, "subscribe", p.Subscribe); err != nil {
 		return nil, err
@@ -422,7 +436,7 @@ func (b *Builder) timer(timers record.Record, which int, override int64, name st
 	if p.Unit == 0 {
 		return record.Value{}, nil
 	}
-	var n [3]int64
+	var n [timerShared]int64
 	for i := range n {
 		n[i] = timerDefaults[which][i]
 		if timers != nil && timers[which].Set && timers[which].List[0][i].Set {
@@ -434,11 +448,21 @@ func (b *Builder) timer(timers record.Record, which int, override int64, name st
 	}
 	s := Spread{Name: name, Timer: spread.Timer{
 		Interval: uint64(n[TimerInterval]), Window: uint64(n[TimerWindow]), Floor: uint64(n[TimerFloor]),
-		Unit: p.Unit, Min: p.Min, Max: p.Max, Place: b.place,
+		Unit: p.Unit, Min: p.Min, Max: p.Max, Days: p.Days, Place: b.place,
 	}}
+	if p.Days > 0 {
+		at := defaultAt
+		if timers != nil && timers[which].Set && timers[which].List[0][CheckinAt].Set {
+			at = timers[which].List[0][CheckinAt].Str
+		}
+		s.Timer.Base = clock(at)
+	}
 	if !s.Timer.InRange() {
 		err := wrong(belowRange(p))
-		if s.Timer.Interval/p.Unit > p.Min {
+		switch {
+		case p.Days > 0:
+			err = wrong(otherDays(p))
+		case s.Timer.Interval/p.Unit > p.Min:
 			err = wrong(aboveRange(p))
 		}
 		if override != 0 {
@@ -457,6 +481,20 @@ func belowRange(p pack.Timer) string {
 
 func aboveRange(p pack.Timer) string {
 	return "is above the phone's range, which ends at " + strconv.FormatUint(p.Max*p.Unit, 10) + " seconds"
+}
+
+func otherDays(p pack.Timer) string {
+	what := "is not a day, 86400 seconds: the phone comes at a time of the day"
+	if p.Days > 1 {
+		what = "is not a whole number of days from 1 to " + strconv.FormatUint(p.Days, 10) + ", in seconds: the phone comes at a time of the day"
+	}
+	return what
+}
+
+// clock is HH:MM in seconds after midnight.
+func clock(at string) uint64 {
+	digit := func(i int) uint64 { return uint64(at[i] - '0') }
+	return (digit(0)*10+digit(1))*3600 + (digit(3)*10+digit(4))*60
 }
 
 func (b *Builder) boot(phone, timers record.Record) *Error {

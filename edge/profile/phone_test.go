@@ -51,6 +51,7 @@ var two = map[string][2]string{
 	"codecs": {`["opus"]`, `["pcma","pcmu"]`}, "pickup_code": {`"*8"`, `"*9"`}, "firmware_url": {`"http://a/"`, `"http://b/"`},
 	"phonebook.name": {`"A"`, `"B"`}, "phonebook.url": {`"http://a/"`, `"http://b/"`},
 	"timers.checkin.interval": {"7200", "3600"}, "timers.checkin.window": {"600", "60"}, "timers.checkin.floor": {"300", "600"},
+	"timers.checkin.at":        {`"00:00"`, `"23:59"`},
 	"timers.register.interval": {"3000", "600"}, "timers.register.window": {"0", "60"}, "timers.register.floor": {"30", "40"},
 	"timers.subscribe.interval": {"3001", "601"}, "timers.subscribe.window": {"1", "61"}, "timers.subscribe.floor": {"31", "41"},
 	"timers.boot": {"10", "0"},
@@ -613,6 +614,50 @@ func TestTimers(t *testing.T) {
 	}
 }
 
+// A phone that looks at the clock comes at a time of the day, in whole days.
+func TestTimeOfDay(t *testing.T) {
+	clocked := *acme
+	clocked.Checkin = pack.Timer{Unit: 60, Days: 30}
+	for _, c := range []struct {
+		name, timers, want string
+		days               int64
+		base, window       uint64
+		bad                string
+	}{
+		{name: "nobody said", timers: `{}`, base: 7200, window: 14400, days: 1},
+		{name: "a floor means nothing", timers: `{"floor":86400}`, base: 7200, window: 14400, days: 1},
+		{name: "every 30 days, past midnight", timers: `{"at":"23:30","window":3600,"interval":2592000}`, base: 84600, window: 3600, days: 30},
+		{name: "all at one time", timers: `{"at":"00:00","window":0}`, days: 1},
+		{name: "twice a day", timers: `{"interval":43200}`, bad: "timers.checkin.interval: is not a whole number of days from 1 to 30, in seconds: the phone comes at a time of the day"},
+		{name: "31 days", timers: `{"interval":2678400}`, bad: "timers.checkin.interval: is not a whole number of days from 1 to 30, in seconds: the phone comes at a time of the day"},
+	} {
+		b := Builder{Arena: record.NewArena(64)}
+		phone, err := b.Build(mustParse(t, cases.Tenant, base(`"timers":{"checkin":`+c.timers+`}`)), mustParse(t, cases.Device, active("")), &clocked, phoneURL)
+		if err != nil || c.bad != "" {
+			if err == nil || err.Error() != c.bad {
+				t.Errorf("%s: %v, want %q", c.name, err, c.bad)
+			}
+			continue
+		}
+		want := spread.Timer{Interval: uint64(c.days) * spread.Day, Window: c.window, Floor: b.Timers[0].Timer.Floor, Unit: 60, Days: 30, Base: c.base}
+		v := want.For("001565aabb01", "checkin")
+		if b.Timers[0] != (Spread{"checkin", want, v}) {
+			t.Errorf("%s: %+v, want %+v", c.name, b.Timers[0], want)
+		}
+		minutes := v.Seconds / 60
+		if phone[PhoneCheckin].Num != int64(minutes) || phone[PhoneCheckinHour].Str != fmt.Sprintf("%02d", minutes/60) ||
+			phone[PhoneCheckinMinute].Str != fmt.Sprintf("%02d", minutes%60) || phone[PhoneCheckinDays].Num != c.days {
+			t.Errorf("%s: %d minutes, %s:%s, %d days", c.name, phone[PhoneCheckin].Num, phone[PhoneCheckinHour].Str, phone[PhoneCheckinMinute].Str, phone[PhoneCheckinDays].Num)
+		}
+	}
+	if what := otherDays(pack.Timer{Days: 1}); what != "is not a day, 86400 seconds: the phone comes at a time of the day" {
+		t.Error(what)
+	}
+	if phone, _ := mustBuild(t, base(""), active("")); phone[PhoneCheckinHour].Set || phone[PhoneCheckinMinute].Set || phone[PhoneCheckinDays].Set {
+		t.Error("a phone with an interval has a time of the day")
+	}
+}
+
 // The names of timers are salts: a changed name changes every phone's value.
 func TestRegisterNames(t *testing.T) {
 	for i := int64(1); i <= MaxLines; i++ {
@@ -818,12 +863,13 @@ func TestPositions(t *testing.T) {
 		{Line, LineVoicemail, "voicemail"}, {Line, LineMWI, "mwi"}, {Line, LineIndex, "index"}, {Line, LineUser, "user"}, {Line, LineAuthUser, "auth_user"},
 		{Line, LinePassword, "password"}, {Line, LineLabel, "label"}, {Line, LineDisplayName, "display_name"}, {PhoneLine, LineRegistration, "registration"},
 		{Key, KeyModule, "module"}, {Key, KeyIndex, "index"}, {Key, KeyType, "type"}, {Key, KeyLine, "line"}, {Key, KeyValue, "value"}, {Key, KeyLabel, "label"}, {Key, KeyPickup, "pickup"},
-		{Timer, TimerInterval, "interval"}, {Timer, TimerWindow, "window"}, {Timer, TimerFloor, "floor"},
+		{Timer, TimerInterval, "interval"}, {Timer, TimerWindow, "window"}, {Timer, TimerFloor, "floor"}, {Checkin, TimerFloor, "floor"}, {Checkin, CheckinAt, "at"},
 		{Timers, TimersCheckin, "checkin"}, {Timers, TimersRegister, "register"}, {Timers, TimersSubscribe, "subscribe"}, {Timers, TimersBoot, "boot"},
 		{Phonebook, PhonebookName, "name"}, {Phonebook, PhonebookURL, "url"}, {Setting, PairName, "name"}, {Setting, PairValue, "value"}, {Extra, PairName, "vendor"}, {Extra, PairValue, "settings"},
 		{Phone, PhoneMAC, "mac"}, {Phone, PhoneMACUpper, "MAC"}, {Phone, PhoneTenant, "tenant"}, {Phone, PhoneURL, "url"}, {Phone, PhoneCheckin, "checkin"},
 		{Phone, PhoneSubscribe, "subscribe"}, {Phone, PhoneBoot, "boot"}, {Phone, PhoneZone, "zone"}, {Phone, PhoneLines, "lines"}, {Phone, PhoneFreeLines, "free_lines"},
 		{Phone, PhoneFreeKeys, "free_keys"}, {Phone, PhoneCodecs, "codecs"}, {Phone, PhoneExtra, "extra"}, {Phone, PhoneFeatures, "features"},
+		{Phone, PhonePhonebookPath, "phonebook_path"}, {Phone, PhoneCheckinHour, "checkin_hour"}, {Phone, PhoneCheckinMinute, "checkin_minute"}, {Phone, PhoneCheckinDays, "checkin_days"},
 		{Phone, AdminPassword, "admin_password"}, {Phone, Keys, "keys"},
 	} {
 		if got := c.schema.Fields[c.at].Name; got != c.name {

@@ -131,12 +131,22 @@ const (
 	TimerInterval = iota
 	TimerWindow
 	TimerFloor
+	timerShared
 )
+
+// Checkin is the timer of the check-in. Phones that look at the clock come at a time
+// of the day, "at" or less than the window later.
+var Checkin = &record.Schema{Name: "checkin", Fields: append(Timer.Fields[:timerShared:timerShared],
+	record.Field{Name: "at", Kind: record.String, Rule: record.Clock, Min: 5, Max: 5},
+)}
+
+// CheckinAt is a position in Checkin, after those of Timer.
+const CheckinAt = timerShared
 
 // Timers are the periodic duties, and the delay before the first registration
 // after a boot ("boot", seconds; 0 or absent leaves the phone alone).
 var Timers = &record.Schema{Name: "timers", Fields: []record.Field{
-	{Name: "checkin", Kind: record.Group, Of: Timer},
+	{Name: "checkin", Kind: record.Group, Of: Checkin},
 	{Name: "register", Kind: record.Group, Of: Timer},
 	{Name: "subscribe", Kind: record.Group, Of: Timer},
 	{Name: "boot", Kind: record.Int, Min: 0, Max: 3600},
@@ -152,7 +162,11 @@ const (
 
 // timerDefaults are interval, window and floor where neither tenant nor device
 // says otherwise: a day, and an hour, each spread over a sixth of itself.
-var timerDefaults = [3][3]int64{{86400, 14400, 3600}, {3600, 600, 60}, {3600, 600, 60}}
+var timerDefaults = [3][timerShared]int64{{86400, 14400, 3600}, {3600, 600, 60}, {3600, 600, 60}}
+
+// defaultAt is when phones that look at the clock begin to come: with the window of a
+// check-in they are done by six in the morning.
+const defaultAt = "02:00"
 
 // Phonebook is a directory that the phone downloads.
 var Phonebook = &record.Schema{Name: "phonebook", Fields: []record.Field{

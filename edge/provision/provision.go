@@ -12,6 +12,7 @@ import (
 	"stagger/edge/pack"
 	"stagger/edge/profile"
 	"stagger/edge/record"
+	"stagger/edge/spread"
 	"stagger/edge/template"
 	"stagger/edge/wire"
 )
@@ -481,7 +482,7 @@ func (c *Core) note(name, value string) {
 	c.response.Audit = append(c.response.Audit, wire.Pair{Name: name, Value: value})
 }
 
-// timers lists the values of this device's timers, in seconds.
+// timers lists the values of this device's timers, in seconds or as HH:MM.
 func (c *Core) timers() string {
 	start := len(c.scratch)
 	for i := range c.builder.Timers {
@@ -490,7 +491,11 @@ func (c *Core) timers() string {
 			c.scratch = append(c.scratch, ' ')
 		}
 		c.scratch = append(append(c.scratch, t.Name...), '=')
-		c.scratch = strconv.AppendUint(c.scratch, t.Value.Seconds, 10)
+		if t.Timer.TimeOfDay() {
+			c.scratch = spread.AppendClock(c.scratch, t.Value.Seconds)
+		} else {
+			c.scratch = strconv.AppendUint(c.scratch, t.Value.Seconds, 10)
+		}
 	}
 	return view(c.scratch[start:])
 }

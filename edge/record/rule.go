@@ -46,6 +46,8 @@ const (
 	Tag
 	// Version is the version of a firmware: digits with dots between.
 	Version
+	// Clock is a time of the day from 00:00 to 23:59.
+	Clock
 )
 
 // Check returns what is wrong with s under the rule, or "". The text names the
@@ -106,6 +108,10 @@ func (r Rule) Check(s string) string {
 	case Version:
 		if !isVersion(s) {
 			return "is not a version: digits with dots between"
+		}
+	case Clock:
+		if !isClock(s) {
+			return "is not a time of the day from 00:00 to 23:59"
 		}
 	}
 	return ""
@@ -405,6 +411,18 @@ func isTag(s string) bool {
 		part++
 	}
 	return true
+}
+
+func isClock(s string) bool {
+	if len(s) != 5 || s[2] != ':' {
+		return false
+	}
+	for i, highest := range [...]byte{'2', '9', ':', '5', '9'} {
+		if i != 2 && (s[i] < '0' || s[i] > highest) {
+			return false
+		}
+	}
+	return s[0] < '2' || s[1] <= '3'
 }
 
 func isVersion(s string) bool {

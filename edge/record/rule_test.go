@@ -54,7 +54,7 @@ var legitimate = []string{
 	"a", "%NULL%", "<<END OF FILE>>", "\ufffd", "\ufdcf\ufdf0", "\u2027\u202f", "\U0001fffd",
 }
 
-var all = []Rule{Plain, Label, Secret, User, Dial, Host, URL, Base, Parameter, MAC, Tenant, Name, Zone, Tag, Version}
+var all = []Rule{Plain, Label, Secret, User, Dial, Host, URL, Base, Parameter, MAC, Tenant, Name, Zone, Tag, Version, Clock}
 
 const edge = "has a blank at its edge"
 
@@ -121,6 +121,9 @@ var rules = []struct {
 	{"version", Version, []string{"0", "1.2", "124.86.0.20", "999999", "01.02"}, []string{
 		"", ".", "1.", ".1", "1..2", "1.2a", "v1", "-1", "1,2", "1 2", "1234567", "1.1234567", "١",
 	}, "is not a version: digits with dots between"},
+	{"clock", Clock, []string{"00:00", "02:47", "09:59", "19:30", "20:00", "23:59"}, []string{
+		"", "24:00", "29:00", "30:00", "02:60", "2:47", "02:4", "02:047", "0247", "02h47", "02:47 ", " 2:47", "-1:00", "+1:00", "0a:00", "02.47", "02:47:00", "٠٢:٤٧",
+	}, "is not a time of the day from 00:00 to 23:59"},
 }
 
 func TestRules(t *testing.T) {

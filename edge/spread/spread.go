@@ -8,6 +8,9 @@ import "github.com/cespare/xxhash/v2"
 // InRange says whether the interval itself is a value that the vendor accepts.
 // Outside of it nothing may be rendered: the interval is never bent on the quiet.
 func (t Timer) InRange() bool {
+	if t.TimeOfDay() {
+		return t.Interval%Day == 0 && t.Interval > 0 && t.Interval/Day <= t.Days
+	}
 	units := t.Interval / t.Unit
 	return units >= max(t.Min, 1) && (t.Max == 0 || units <= t.Max)
 }
@@ -34,12 +37,17 @@ func (t Timer) For(mac, name string) Value {
 	// The window shrinks at the floor. Clamping after the draw would pile
 	// everyone who falls below it on the floor itself.
 	v.Slots = window
-	if lowest >= interval {
+	if t.TimeOfDay() {
+		v.Slots = min(window, Day/t.Unit)
+		if v.Slots < window {
+			v.Limits |= OneDay
+		}
+	} else if lowest >= interval {
 		v.Slots = 1
 	} else if room := interval - lowest + 1; room < window {
 		v.Slots = room
 	}
-	if v.Slots < window {
+	if v.Slots < window && !t.TimeOfDay() {
 		if t.Min > floor {
 			v.Limits |= Minimum
 		} else {
@@ -56,6 +64,11 @@ func (t Timer) For(mac, name string) Value {
 		slot = jump(v.Hash, v.Slots)
 	}
 	v.Units = interval - slot
+	if t.TimeOfDay() {
+		// From the base on, and past midnight if need be. There is no ceiling here
+		// and no floor, and the unit is what the phone's clock is set in.
+		v.Units = (t.Base/t.Unit + slot) % (Day / t.Unit)
+	}
 	v.Offset = slot * t.Unit
 	v.Seconds = v.Units * t.Unit
 	return v

@@ -87,6 +87,75 @@ func FuzzBounds(f *testing.F) {
 	})
 }
 
+// daily is a check-in at a time of the day.
+func daily(base, window, unit uint64) Timer {
+	return Timer{Interval: Day, Window: window, Floor: 3600, Unit: unit, Days: 1, Base: base}
+}
+
+// Vectors of times of the day: the hash and the slot are those of an interval with the
+// same window, and the value is counted from the base.
+func TestTimesOfDay(t *testing.T) {
+	for _, c := range []struct {
+		timer        Timer
+		slots        uint64
+		modulo, jump string
+	}{
+		{daily(2*3600, 14400, 60), 240, "02:41", "02:33"},
+		{daily(0, Day, 60), 1440, "00:41", "04:24"},
+		{daily(23*3600, 14400, 60), 240, "23:41", "23:33"},
+		{daily(23*3600+1800, 14400, 60), 240, "00:11", "00:03"}, // past midnight
+		{daily(2*3600, 14400, 3600), 4, "03:00", "03:00"},
+		{daily(2*3600+1800, 14400, 3600), 4, "03:00", "03:00"}, // the base has a unit too
+		{daily(2*3600, 0, 60), 1, "02:00", "02:00"},
+	} {
+		c.timer.Place = Modulo
+		m := c.timer.For("001565aabbcc", "checkin")
+		c.timer.Place = Jump
+		j := c.timer.For("001565aabbcc", "checkin")
+		if m.Hash != 0xae1639020d1bb569 || m.Slots != c.slots || string(AppendClock(nil, m.Seconds)) != c.modulo || string(AppendClock(nil, j.Seconds)) != c.jump {
+			t.Errorf("%+v: %d slots, modulo %s, jump %s, want %d, %s, %s", c.timer, m.Slots, AppendClock(nil, m.Seconds), AppendClock(nil, j.Seconds), c.slots, c.modulo, c.jump)
+		}
+	}
+}
+
+// A time of the day is in its window, on the unit, and of one day.
+func FuzzTimeOfDay(f *testing.F) {
+	f.Add(uint64(7200), uint64(14400), uint64(1), uint64(7), false)
+	f.Add(uint64(86340), uint64(100_000), uint64(1), uint64(1), true)
+	f.Add(uint64(0), uint64(0), uint64(2), uint64(1), true)
+	f.Fuzz(func(t *testing.T, base, window, unit, device uint64, modulo bool) {
+		timer := daily(base%Day/60*60, window%(1<<31), []uint64{1, 60, 3600}[unit%3])
+		if modulo {
+			timer.Place = Modulo
+		}
+		if !timer.InRange() {
+			t.Fatalf("%+v is out of range", timer)
+		}
+		v := timer.For(fmt.Sprintf("%012x", device%(1<<48)), "checkin")
+		first := timer.Base / timer.Unit * timer.Unit
+		switch after := (v.Seconds + Day - first) % Day; {
+		case v.Seconds >= Day, v.Seconds%timer.Unit != 0, v.Units*timer.Unit != v.Seconds:
+			t.Fatalf("%+v: %+v", timer, v)
+		case after != v.Offset, after >= max(timer.Window, 1) && after > 0:
+			t.Fatalf("%+v: %d seconds after the base", timer, after)
+		case (v.Slots == 1) != (v.Limits&Fixed != 0), (timer.Window/timer.Unit > v.Slots && v.Slots > 1) != (v.Limits&OneDay != 0):
+			t.Fatalf("%+v: %d slots but limits %b", timer, v.Slots, v.Limits)
+		}
+	})
+}
+
+func TestDaysInRange(t *testing.T) {
+	for _, c := range []struct {
+		interval, days uint64
+		ok             bool
+	}{{Day, 1, true}, {2 * Day, 1, false}, {2 * Day, 364, true}, {364 * Day, 364, true}, {365 * Day, 364, false}, {0, 1, false}, {Day - 1, 364, false}, {Day + 3600, 364, false}} {
+		timer := Timer{Interval: c.interval, Unit: 60, Days: c.days}
+		if timer.InRange() != c.ok {
+			t.Errorf("%d seconds of %d days: %v", c.interval, c.days, !c.ok)
+		}
+	}
+}
+
 // The worst real case: the phones of one carton after the other.
 const herd = 1_000_000
 
@@ -125,6 +194,22 @@ func TestUniform(t *testing.T) {
 				cells[timer.For(mac, "checkin").Offset]++
 			}
 			if got, limit := chiSquare(cells, herd), chiSquareLimit(float64(window-1)); got > limit {
+				t.Errorf("place %d window %d: chi-square %.0f exceeds %.0f", place, window, got, limit)
+			}
+		}
+	}
+}
+
+func TestTimesOfDayAreUniform(t *testing.T) {
+	for _, place := range []Place{Jump, Modulo} {
+		for _, window := range []uint64{3600, 14400, Day} {
+			timer := daily(22*3600, window, 60)
+			timer.Place = place
+			cells := make([]int, window/60)
+			for _, mac := range macs {
+				cells[(timer.For(mac, "checkin").Units+1440-22*60)%1440]++
+			}
+			if got, limit := chiSquare(cells, herd), chiSquareLimit(float64(window/60-1)); got > limit {
 				t.Errorf("place %d window %d: chi-square %.0f exceeds %.0f", place, window, got, limit)
 			}
 		}
@@ -203,6 +288,9 @@ func TestLimitsAreNamed(t *testing.T) {
 		{Timer{Interval: 3600, Window: 600, Floor: 60, Unit: 60}, Unit},
 		{Timer{Interval: 60, Window: 600, Floor: 60, Unit: 1}, Floor | Fixed},
 		{Timer{Interval: 3600, Window: 0, Floor: 60, Unit: 1}, Fixed},
+		{daily(0, 14400, 60), Unit},
+		{daily(0, 2*Day, 1), OneDay},
+		{daily(0, 0, 60), Fixed},
 	} {
 		if got := c.timer.For("001565aabbcc", "checkin").Limits; got != c.want {
 			t.Errorf("%+v: limits %b, want %b", c.timer, got, c.want)

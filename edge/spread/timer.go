@@ -26,7 +26,13 @@ const (
 	Unit
 	// Fixed: one value is left; the phone keeps its interval unspread.
 	Fixed
+	// OneDay: a time of the day has no more than a day to be in.
+	OneDay
 )
+
+// Day is a day in seconds. That a clock is put forward or back is no business of
+// times of the day: they are those of the wall clock.
+const Day = 86400
 
 // Timer is one periodic duty of a phone, as it is configured.
 type Timer struct {
@@ -38,7 +44,22 @@ type Timer struct {
 	// Min and Max are the vendor's range for the parameter, counted in Unit.
 	// Max 0 means no upper limit.
 	Min, Max uint64
-	Place    Place
+	// Days is 0 for a phone that counts an interval. Other phones look at the clock:
+	// they come at a time of the day, on every day or every few days, Days at most.
+	// The value is then that time, at least Base seconds after midnight and less than
+	// Window later, and Interval is the whole number of days between two times, in
+	// seconds. Floor, Min and Max have no meaning, and Unit divides a day.
+	Days, Base uint64
+	Place      Place
+}
+
+// TimeOfDay says whether the value is a time of the day and not an interval.
+func (t Timer) TimeOfDay() bool { return t.Days > 0 }
+
+// AppendClock appends seconds after midnight as HH:MM.
+func AppendClock(b []byte, seconds uint64) []byte {
+	hour, minute := byte(seconds/3600), byte(seconds/60%60)
+	return append(b, '0'+hour/10, '0'+hour%10, ':', '0'+minute/10, '0'+minute%10)
 }
 
 // Value is what one phone gets, and how it came about.
@@ -47,7 +68,8 @@ type Value struct {
 	Hash uint64
 	// Slots is how many values the phones of a fleet share out.
 	Slots uint64
-	// Offset and Seconds add up to the interval (rounded down to Unit).
+	// Offset and Seconds add up to the interval (rounded down to Unit). Of a time of
+	// the day Seconds are those after midnight, and Offset those after the base.
 	Offset, Seconds uint64
 	// Units is Seconds in the unit of the vendor's parameter.
 	Units  uint64

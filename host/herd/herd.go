@@ -30,6 +30,11 @@ type Herd struct {
 	Interval  float64
 	Values    []float64
 	Intervals []float64
+	// Daily are the seconds between two check-ins of each phone that comes at a time of
+	// the day, whole days, and 0 of each that counts an interval; nil is 0 for all. The
+	// value of such a phone is its time in seconds after midnight, and its entry in
+	// Intervals the time that all would have. The event is at midnight.
+	Daily []float64
 	// Window is what values were spread over, for schemes that draw.
 	Window float64
 	// Rules are the moments of renewal; phone i has rule i modulo their number.
@@ -177,9 +182,11 @@ type flock struct {
 	latencies      *[1 << latencyBits]float32
 
 	// at is when each phone comes next, low and high the range of its
-	// period by its own clock, held what a rebooting phone has as its value.
+	// period by its own clock, held what a rebooting phone has as its value, and
+	// daily whether it comes at a time of the day.
 	at, low, high [chunk]float64
 	held          [chunk]float64
+	daily         [chunk]bool
 }
 
 // run follows the phones of one chunk, round by round, so that the seconds that
@@ -209,6 +216,10 @@ func (f *flock) run(ctx context.Context, c int) {
 		low, high := rule.Range(value)
 		f.low[i], f.high[i] = low*clock, high*clock
 		f.held[i] = -1
+		if f.daily[i] = len(h.Daily) > 0 && h.Daily[phone] > 0; f.daily[i] {
+			// Its clock is set by a time server again and again.
+			f.low[i], f.high[i] = h.Daily[phone], h.Daily[phone]
+		}
 
 		boot := f.event.Within * random.Float64()
 		if f.event.Site > 0 {
@@ -222,6 +233,15 @@ func (f *flock) run(ctx context.Context, c int) {
 		switch {
 		case s.Reboot:
 			f.step(random, i)
+		case f.daily[i]:
+			f.held[i] = 0
+			if s.Redraw {
+				f.held[i] = math.Floor(h.Window * random.Float64())
+			}
+			// The next time that its clock shows.
+			for f.at[i] = value + f.held[i]; f.at[i] <= boot; {
+				f.at[i] += f.low[i]
+			}
 		case s.FirstDelay:
 			f.at[i] += f.high[i] * random.Float64()
 		default:
@@ -243,7 +263,7 @@ func (f *flock) run(ctx context.Context, c int) {
 			if f.at[i] >= horizon {
 				// The last phone takes this one's place.
 				alive--
-				f.at[i], f.low[i], f.high[i], f.held[i] = f.at[alive], f.low[alive], f.high[alive], f.held[alive]
+				f.at[i], f.low[i], f.high[i], f.held[i], f.daily[i] = f.at[alive], f.low[alive], f.high[alive], f.held[alive], f.daily[alive]
 				continue
 			}
 			// One random number does for both: what the latency leaves of it is
@@ -327,6 +347,15 @@ func (f *flock) period(random *rand.Rand, i int, drawn float64) float64 {
 		d := drawn
 		drawn = -1
 		return d
+	}
+	if f.daily[i] {
+		// Neither a registrar nor a first delay has a say in what the clock shows.
+		if f.scheme.Redraw {
+			before := f.held[i]
+			f.held[i] = math.Floor(f.herd.Window * draw())
+			p += f.held[i] - before
+		}
+		return p
 	}
 	if f.scheme.Redraw {
 		p -= math.Floor(f.herd.Window * draw())

@@ -10,7 +10,10 @@ import (
 type Duty struct {
 	// Value is what the phone was told, in seconds.
 	Value, Requests float64
-	Refresh         herd.Refresh
+	// Daily is 0 for an interval. For a phone that comes at a time of the day it is
+	// the seconds between two times, and Value the seconds after midnight.
+	Daily   float64
+	Refresh herd.Refresh
 }
 
 // Fullest is the fullest bucket after an event.
@@ -23,12 +26,18 @@ type Fullest struct {
 }
 
 // Enumerate counts what comes in each bucket when all devices start at the same
-// instant, up to horizon, and returns the fullest bucket. With a fleet at hand no
+// instant, at midnight, up to horizon, and returns the fullest bucket. With a fleet at hand no
 // probability is needed: its values are known. A phone that draws its moment is
 // counted in parts, as likely as it is to come in each bucket, and once.
 func Enumerate(duties []Duty, bucket, horizon float64) Fullest {
 	counts := make([]float64, int(horizon/bucket)+1)
 	for _, d := range duties {
+		if d.Daily > 0 {
+			for at := d.Value; at <= horizon; at += d.Daily {
+				counts[int(math.Floor(at/bucket))] += d.Requests
+			}
+			continue
+		}
 		low, high := d.Refresh.Range(d.Value)
 		if d.Refresh.Draws() {
 			for i := int(low / bucket); i < len(counts) && float64(i)*bucket < high; i++ {

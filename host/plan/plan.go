@@ -30,6 +30,11 @@ type Group struct {
 	// Interval and Floor are seconds; Floor includes the smallest value that the
 	// phone accepts. Unit is what the phone counts in, in seconds.
 	Interval, Floor, Unit float64
+	// Daily says that the phones come at a time of the day, less than the window after
+	// one that they have in common, and Interval is the whole days between two times.
+	// There is no floor then. An event does not bring such phones together: they
+	// are as many at a time on every day.
+	Daily bool
 	// Requests is how many requests one renewal makes at about the same moment.
 	Requests float64
 	Refresh  herd.Refresh
@@ -113,6 +118,8 @@ type Result struct {
 	Interval float64 `json:"interval"`
 	Floor    float64 `json:"floor"`
 	Unit     float64 `json:"unit"`
+	// Daily says that the phones, or most of them, come at a time of the day.
+	Daily    bool    `json:"time_of_day,omitempty"`
 	Headroom float64 `json:"headroom"`
 
 	// AtLeast and AtMost are the bounds. Beside them stand the bound of one
@@ -198,6 +205,9 @@ func (s Server) check(t Timer) error {
 		if !(g.Phones > 0 && g.Interval >= g.Unit && g.Unit > 0 && g.Requests > 0 && g.Floor >= 0) {
 			return fmt.Errorf("%s: phones, interval, unit and requests must be above 0, and the interval one unit or more", t.Name)
 		}
+		if g.Daily && math.Mod(g.Interval, day) != 0 {
+			return fmt.Errorf("%s: phones that come at a time of the day have whole days of %d s for an interval", t.Name, day)
+		}
 	}
 	return nil
 }
@@ -230,8 +240,21 @@ func (p *problem) floor(g Group) float64 {
 	return max(g.Floor, p.RegistrarMin, g.Unit)
 }
 
+// day is a day in seconds.
+const day = 86400
+
 // room is the widest window of the group.
-func (p *problem) room(g Group) float64 { return max(0, g.Interval-p.floor(g)) }
+func (p *problem) room(g Group) float64 {
+	if g.Daily {
+		return day
+	}
+	return max(0, g.Interval-p.floor(g))
+}
+
+// allDaily says whether every group comes at a time of the day.
+func allDaily(groups []Group) bool {
+	return !slices.ContainsFunc(groups, func(g Group) bool { return !g.Daily })
+}
 
 // limitAt is how many renewals fit into a bucket at this capacity. A renewal of n
 // requests is one arrival that takes n places.
@@ -260,7 +283,13 @@ func (p *problem) rate(mean float64) float64 { return mean * p.each / p.Bucket }
 // cells is by how much values in a coarse unit crowd: phones that start together
 // and count in minutes come together, minute by minute, unless their starts are
 // spread as widely as the unit.
-func (p *problem) cells(g Group) float64 { return max(1, g.Unit/max(p.Within, p.Bucket)) }
+// Those that look at a clock come together whenever they were started.
+func (p *problem) cells(g Group) float64 {
+	if g.Daily {
+		return max(1, g.Unit/p.Bucket)
+	}
+	return max(1, g.Unit/max(p.Within, p.Bucket))
+}
 
 // peak is the highest expected rate after the event with this window: the sum of
 // all rounds of all groups that meet at some moment.
@@ -274,9 +303,14 @@ func (p *problem) peak(window float64) float64 {
 	}
 	for _, g := range p.all {
 		w := min(window, p.room(g))
+		load := g.Phones * g.Requests
+		if g.Daily {
+			// Whenever the event is, it may be just before their time.
+			steady += load * p.cells(g) / max(w, p.Bucket)
+			continue
+		}
 		low, _ := g.Refresh.Range(g.Interval - w)
 		_, high := g.Refresh.Range(g.Interval)
-		load := g.Phones * g.Requests
 		if g.Refresh.Draws() {
 			// The first two rounds are as dense as one draw; later ones less.
 			first, last := g.Refresh.Range(g.Interval - w)
@@ -303,6 +337,9 @@ func (p *problem) peak(window float64) float64 {
 // widest is the window beyond which the peak grows again, because rounds meet.
 // For one group it is half the interval.
 func (p *problem) widest() float64 {
+	if allDaily(p.all) {
+		return day
+	}
 	if len(p.all) == 1 && !p.own.Refresh.Draws() {
 		// Where the last of round 1 meets the first of round 2.
 		return p.invert(p.own, func(low, high float64) bool { return 2*low >= high })
@@ -346,7 +383,11 @@ func bisect(low, high float64, holds func(float64) bool) float64 {
 func (p *problem) grid() []float64 {
 	longest := 0.0
 	for _, g := range p.all {
-		longest = max(longest, g.Interval)
+		if g.Daily {
+			longest = max(longest, day)
+		} else {
+			longest = max(longest, g.Interval)
+		}
 	}
 	// Beyond half the interval rounds of one group meet; with several groups it
 	// is somewhere near.
@@ -387,7 +428,7 @@ func (p *problem) window(rate float64) float64 {
 
 func (p *problem) result() *Result {
 	r := &Result{
-		Timer: p.timer.Name, Interval: p.own.Interval, Floor: p.own.Floor, Unit: p.own.Unit, Headroom: p.headroom,
+		Timer: p.timer.Name, Interval: p.own.Interval, Floor: p.own.Floor, Unit: p.own.Unit, Daily: p.own.Daily, Headroom: p.headroom,
 	}
 	for _, g := range p.timer.Groups {
 		r.Phones += g.Phones
@@ -491,6 +532,10 @@ func (p *problem) traffic(window float64) float64 {
 		every := (low + high) / 2
 		rate := g.Phones * g.Requests / every
 		without += rate
+		if g.Daily {
+			with += rate // nobody comes more often for coming later
+			continue
+		}
 		with += rate * extra((from+to)/2, every)
 	}
 	return with / without
@@ -516,25 +561,32 @@ func Share(budget float64) float64 {
 
 // upper are the bounds from above.
 func (p *problem) upper(r *Result) {
+	// Phones that come at a time of the day have no rounds that meet, and none of them
+	// comes earlier or more often for a window.
+	daily := allDaily(p.timer.Groups)
 	room, widest := 0.0, p.own
 	for _, g := range p.timer.Groups {
-		if p.room(g) > room {
+		if p.room(g) > room && (daily || !g.Daily) {
 			room, widest = p.room(g), g
 		}
 	}
 	floor := Bound{Name: "floor", Seconds: room, Formula: fmt.Sprintf("I - F = %s - %s", format(widest.Interval), format(p.floor(widest)))}
-	if p.RegistrarMin > widest.Floor {
+	if widest.Daily {
+		floor = Bound{Name: "day", Seconds: day, Formula: fmt.Sprintf("%d", day), Note: "a time of the day has no more room"}
+	} else if p.RegistrarMin > widest.Floor {
 		floor.Name = "registrar minimum"
 		floor.Note = "the registrar grants no less, so that a wider window would pile phones up on it"
 	}
 	r.AtMost = append(r.AtMost, floor)
-	rounds := Bound{Name: "rounds", Seconds: p.widest(), Note: "in a wider one rounds meet, and the peak grows again"}
-	rounds.Formula = fmt.Sprintf("I/2 = %s/2", format(p.own.Interval))
-	if len(p.all) > 1 || p.own.Refresh != (herd.Refresh{}) {
-		rounds.Formula = fmt.Sprintf("%.1f%% of %s", 100*rounds.Seconds/p.own.Interval, format(p.own.Interval))
+	if !daily {
+		rounds := Bound{Name: "rounds", Seconds: p.widest(), Note: "in a wider one rounds meet, and the peak grows again"}
+		rounds.Formula = fmt.Sprintf("I/2 = %s/2", format(p.own.Interval))
+		if len(p.all) > 1 || p.own.Refresh != (herd.Refresh{}) {
+			rounds.Formula = fmt.Sprintf("%.1f%% of %s", 100*rounds.Seconds/p.own.Interval, format(p.own.Interval))
+		}
+		r.AtMost = append(r.AtMost, rounds)
 	}
-	r.AtMost = append(r.AtMost, rounds)
-	if p.TrafficBudget > 0 {
+	if p.TrafficBudget > 0 && !daily {
 		w := bisect(0, widest.Interval, func(w float64) bool { return p.traffic(w) <= 1+p.TrafficBudget })
 		// A floor above it leaves the budget unused; the bound is the same.
 		r.AtMost = append(r.AtMost, Bound{
@@ -546,7 +598,7 @@ func (p *problem) upper(r *Result) {
 		r.AtMost = append(r.AtMost, Bound{Name: "deadline", Seconds: p.Deadline - p.Service,
 			Formula: fmt.Sprintf("D - s = %s - %s", format(p.Deadline), format(p.Service))})
 	}
-	if p.MaxWait > 0 {
+	if p.MaxWait > 0 && !daily {
 		r.AtMost = append(r.AtMost, Bound{Name: "wait", Seconds: 2 * p.MaxWait, Formula: fmt.Sprintf("2*L = 2*%s", format(p.MaxWait))})
 	}
 }
@@ -593,10 +645,12 @@ func (p *problem) choose(r *Result) {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s phones cannot be spread: their interval of %s s is at the floor", format(g.Phones), format(g.Interval)))
 		}
 	}
-	if r.Unit > max(p.Within, p.Bucket) {
+	if r.Daily && r.Unit > p.Bucket {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the phones look at a clock that shows %s s: they come in %s clumps, whenever they were started", format(r.Unit), format(r.Values)))
+	} else if r.Unit > max(p.Within, p.Bucket) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the phones count in %s s and start within %s s: they come in %s clumps", format(r.Unit), format(p.Within), format(r.Values)))
 	}
-	if p.Within < p.Bucket {
+	if p.Within < p.Bucket && !r.Daily {
 		// Multiples of whole seconds coincide; starts that differ blur that.
 		r.Warnings = append(r.Warnings, "phones that start at one instant and count in whole units meet again in later rounds, which can then be higher than the first: simulate it")
 	}
@@ -724,7 +778,10 @@ func (t Timer) lengthened(factor float64) Timer {
 	change := func(groups []Group) []Group {
 		groups = slices.Clone(groups)
 		for i := range groups {
-			groups[i].Interval = math.Floor(groups[i].Interval*factor/groups[i].Unit) * groups[i].Unit
+			// More days between two times change nothing for a day.
+			if !groups[i].Daily {
+				groups[i].Interval = math.Floor(groups[i].Interval*factor/groups[i].Unit) * groups[i].Unit
+			}
 		}
 		return groups
 	}

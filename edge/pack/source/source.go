@@ -19,6 +19,7 @@ import (
 	"stagger/edge/pack"
 	"stagger/edge/profile"
 	"stagger/edge/record"
+	"stagger/edge/spread"
 	"stagger/edge/template"
 	"stagger/edge/template/compile"
 )
@@ -68,9 +69,16 @@ type File struct {
 	Why      string `json:"why,omitempty"`
 }
 
+// TimeOfDay is the kind of a timer for which the phone looks at its clock.
+const TimeOfDay = "time-of-day"
+
 // Timer is a parameter of the phone.
 type Timer struct {
 	Parameter string `json:"parameter"`
+	// Kind is "" for an interval, or TimeOfDay. Days is then how many days may lie
+	// between two times: 1 for a phone that comes every day.
+	Kind string `json:"kind,omitempty"`
+	Days uint64 `json:"days,omitempty"`
 	// Unit is in seconds; Min and Max are in units, Max 0 for no limit.
 	Unit    uint64 `json:"unit"`
 	Min     uint64 `json:"min"`
@@ -78,6 +86,29 @@ type Timer struct {
 	Default uint64 `json:"default"`
 	Scope   string `json:"scope"`
 	Source  string `json:"source"`
+	// Effective is when the phone renews what it was given, where that is known and
+	// not at the end of the value.
+	Effective *Effective `json:"effective,omitempty"`
+}
+
+// Effective is a moment of renewal: at Percent of the value, or between Percent and To
+// as the phone chooses, or Before seconds ahead of its end but never before its half.
+type Effective struct {
+	Percent uint64 `json:"percent,omitempty"`
+	To      uint64 `json:"to,omitempty"`
+	Before  uint64 `json:"before,omitempty"`
+	Source  string `json:"source"`
+}
+
+// String is the rule in short: 50%, 50%-75% or -60.
+func (e *Effective) String() string {
+	switch {
+	case e.Before > 0:
+		return fmt.Sprintf("-%d", e.Before)
+	case e.To > 0:
+		return fmt.Sprintf("%d%%-%d%%", e.Percent, e.To)
+	}
+	return fmt.Sprintf("%d%%", e.Percent)
 }
 
 // Model is a model of phone.
@@ -294,7 +325,22 @@ func (d *Descriptor) check(folder string) error {
 		if t.Unit == 0 || t.Max != 0 && t.Max < t.Min || t.Parameter == "" {
 			fail("timer %s: needs a parameter, a unit in seconds, and a range that is one", name)
 		}
+		switch {
+		case t.Kind == TimeOfDay:
+			if name != "checkin" || t.Days == 0 || t.Min != 0 || t.Max != 0 || t.Unit == 0 || spread.Day%t.Unit != 0 {
+				fail("timer %s: a time of the day is that of the check-in, with days, without a range, and with a unit that divides a day", name)
+			}
+		case t.Kind != "" || t.Days != 0:
+			fail("timer %s: is an interval, or of the kind %q with days", name, TimeOfDay)
+		}
 		source("timer "+name, t.Source)
+		if e := t.Effective; e != nil {
+			share := e.Percent > 0 && e.Percent <= 100 && e.To <= 100 && (e.To == 0 || e.To >= e.Percent)
+			if share == (e.Before > 0) || e.Before > 0 && e.Percent+e.To > 0 || name != "register" && name != "subscribe" {
+				fail("timer %s: effective is for register and subscribe: percent from 1 to 100, to one that is no lower, or seconds before the end", name)
+			}
+			source("timer "+name+", effective", e.Source)
+		}
 	}
 	models := map[string]bool{}
 	for _, m := range d.Models {
@@ -347,7 +393,7 @@ func (d *Descriptor) check(folder string) error {
 func (d *Descriptor) Pack() pack.Pack {
 	timer := func(name string) pack.Timer {
 		t := d.Timers[name]
-		return pack.Timer{Unit: t.Unit, Min: t.Min, Max: t.Max}
+		return pack.Timer{Unit: t.Unit, Min: t.Min, Max: t.Max, Days: t.Days}
 	}
 	p := pack.Pack{
 		Vendor: d.Vendor, Codecs: d.Codecs, Allow: d.Extra.Allow, Deny: d.Extra.Deny,

@@ -99,6 +99,39 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+func TestTimeOfDay(t *testing.T) {
+	d, err := read(t, strings.Replace(goodPack, `"unit": 60, "min": 1, "max": 1440`, `"kind": "time-of-day", "days": 364, "unit": 60, "min": 0, "max": 0`, 1), "{{.checkin_hour}}:{{.checkin_minute}} {{.checkin_days}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := d.Pack().Checkin; c.Days != 364 || c.Unit != 60 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestEffective(t *testing.T) {
+	for _, c := range []struct{ effective, want, bad string }{
+		{`"percent": 50`, "50%", ""}, {`"percent": 50, "to": 75`, "50%-75%", ""}, {`"before": 60`, "-60", ""}, {`"percent": 100`, "100%", ""},
+		{`"percent": 0`, "", "effective is for"}, {`"percent": 101`, "", "effective is for"}, {`"percent": 50, "to": 49`, "", "effective is for"},
+		{`"percent": 50, "to": 101`, "", "effective is for"}, {`"percent": 50, "before": 60`, "", "effective is for"}, {`"to": 50`, "", "effective is for"}, {`"to": 50, "before": 1`, "", "effective is for"},
+	} {
+		timers := `"register": {"parameter": "r", "unit": 1, "source": "guide", "effective": {` + c.effective + `, "source": "guide unverified"}}, "checkin"`
+		d, err := read(t, strings.Replace(goodPack, `"checkin"`, timers, 1), "")
+		if c.bad != "" {
+			if err == nil || !strings.Contains(err.Error(), c.bad) {
+				t.Errorf("%s: %v", c.effective, err)
+			}
+		} else if err != nil {
+			t.Error(err)
+		} else if got := d.Timers["register"].Effective.String(); got != c.want {
+			t.Errorf("%s is %s", c.effective, got)
+		}
+	}
+	if _, err := read(t, strings.Replace(goodPack, `"checkin"`, `"register": {"parameter": "r", "unit": 1, "source": "guide", "effective": {"percent": 50}}, "checkin"`, 1), ""); err == nil || !strings.Contains(err.Error(), "timer register, effective: has no source") {
+		t.Error(err)
+	}
+}
+
 // Every mistake in a descriptor is an error that says where.
 func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
@@ -122,6 +155,11 @@ func TestReadRefuses(t *testing.T) {
 		{"timer without unit", `"unit": 60, `, ``, "timer checkin: needs a parameter, a unit"},
 		{"timer without parameter", `"parameter": "poll", `, ``, "timer checkin: needs a parameter, a unit"},
 		{"timer with an empty range", `"max": 1440`, `"max": 0, "min": 2, "max": 1`, "timer checkin: needs a parameter, a unit"},
+		{"kind of timer", `"unit": 60, "min": 1`, `"kind": "daily", "unit": 60, "min": 1`, `timer checkin: is an interval, or of the kind "time-of-day" with days`},
+		{"days without a kind", `"unit": 60, "min": 1`, `"days": 1, "unit": 60, "min": 1`, `timer checkin: is an interval, or of the kind "time-of-day" with days`},
+		{"time of the day with a range", `"unit": 60, "min": 1`, `"kind": "time-of-day", "days": 1, "unit": 60, "min": 1`, "timer checkin: a time of the day is that of the check-in"},
+		{"time of the day without days", `"unit": 60, "min": 1, "max": 1440`, `"kind": "time-of-day", "unit": 60, "min": 0, "max": 0`, "timer checkin: a time of the day is that of the check-in"},
+		{"effective of a check-in", `"scope": "phone", "source": "guide"`, `"scope": "phone", "source": "guide", "effective": {"percent": 50, "source": "guide"}`, "timer checkin: effective is for register and subscribe"},
 		{"unknown source", `"source": "guide"}},`, `"source": "giude"}},`, `timer checkin: source "giude" is not among the sources`},
 		{"no source", `"source": "guide unverified"`, `"source": ""`, "model A1: has no source"},
 		{"blank source", `"source": "guide unverified"`, `"source": " "`, "model A1: has no source"},

@@ -44,7 +44,7 @@ const (
   "ntp": ["0.pool.ntp.org", "192.0.2.1"], "admin_password": "adminT", "codecs": ["g722", "pcma"], "pickup_code": "*8",
   "phonebook": {"name": "Book T", "url": "https://pbx.example/t.xml"}, "firmware_url": "http://fw.example/t.rom",
   "timers": {
-    "checkin": {"interval": 43200, "window": 7200, "floor": 1800}, "register": {"interval": 1800, "window": 300, "floor": 120},
+    "checkin": {"interval": 43200, "window": 7200, "floor": 1800, "at": "23:59"}, "register": {"interval": 1800, "window": 300, "floor": 120},
     "subscribe": {"interval": 2400, "window": 400, "floor": 180}, "boot": 30
   },
   "keys": [{"module": 0, "index": 2, "type": "blf", "line": 1, "value": "1002", "label": "Bob", "pickup": "*81002"}],
@@ -60,7 +60,7 @@ const (
   "ntp": ["[2001:db8::1]"], "admin_password": "adminD", "codecs": ["opus"], "pickup_code": "*9",
   "phonebook": {"name": "Book D", "url": "https://pbx.example/d.xml"}, "firmware_url": "http://fw.example/d.rom",
   "timers": {
-    "checkin": {"interval": 86400, "window": 3600, "floor": 600}, "register": {"interval": 600, "window": 60, "floor": 90},
+    "checkin": {"interval": 86400, "window": 3600, "floor": 600, "at": "00:00"}, "register": {"interval": 600, "window": 60, "floor": 90},
     "subscribe": {"interval": 1200, "window": 0, "floor": 30}, "boot": 0
   },
   "keys": [{"type": "line", "line": 2}, {"module": 1, "index": 3, "type": "speed-dial", "line": 1, "value": "+38111222333", "label": "Taxi", "pickup": "*7"}],
@@ -257,6 +257,8 @@ var Refused = append([]Bad{
 	{"F28: port is a string", Device, LineWith(`"port":"5060"`), "lines[0].port: " + notNumber},
 	{"F28: tenant's port", Tenant, TenantWith(`"line":{"outbound_port":65536}`), "line.outbound_port: " + port},
 	{"F30: javascript", Tenant, TenantWith(`"url":"javascript:alert(1)"`), "url: " + notBase},
+	{"time of the day", Tenant, TenantWith(`"timers":{"checkin":{"at":"24:00"}}`), "timers.checkin.at: is not a time of the day from 00:00 to 23:59"},
+	{"time of another timer", Device, DeviceWith(`"timers":{"register":{"at":"02:00"}}`), `timers.register: has no field "at"`},
 	{"F30: file", Tenant, TenantWith(`"firmware_url":"file:///etc/passwd"`), "firmware_url: " + notURL},
 	{"F30: user and password", Tenant, TenantWith(`"url":"http://u:p@h/"`), "url: " + notBase},
 	{"F30: query in the base", Tenant, TenantWith(`"url":"http://h/?a=b"`), "url: " + notBase},

@@ -74,6 +74,12 @@ var docs = map[string]string{
 	"timer.window":   "How much may be taken off the interval, in seconds. 0 gives every phone the interval.",
 	"timer.floor":    "Lowest value in seconds. Where it cuts the window, the window shrinks.",
 
+	"checkin":          "How the check-ins are spread. Phones that count an interval and phones that look at the clock can be in one tenant.",
+	"checkin.interval": "Interval in seconds: the longest value. For a phone that comes at a time of the day, a whole number of days.",
+	"checkin.window":   "How much may be taken off the interval, in seconds; after \"at\" for a phone that comes at a time of the day. 0 gives every phone the same.",
+	"checkin.floor":    "Lowest value in seconds. Where it cuts the window, the window shrinks. Without meaning for a time of the day.",
+	"checkin.at":       "When phones that come at a time of the day begin to come, as HH:MM of their own clock; without it 02:00. Others have no use for it.",
+
 	"phonebook":      "A directory that the phone downloads.",
 	"phonebook.name": "What the phone calls the directory.",
 	"phonebook.url":  "Where it is: an absolute http, https or tftp URL.",

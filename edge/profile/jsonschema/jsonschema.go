@@ -311,6 +311,8 @@ func rule(n *node, f *record.Field) {
 		n.Pattern = "^[A-Za-z]{2,8}(-[A-Za-z0-9]{2,8})*$"
 	case record.Version:
 		n.Pattern = `^[0-9]{1,6}(\.[0-9]{1,6})*$`
+	case record.Clock:
+		n.Pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 	default:
 		panic(fmt.Sprintf("rule %d of %s is not known here", f.Rule, f.Name))
 	}
