@@ -81,6 +81,24 @@ func TestExplainByHand(t *testing.T) {
 	}
 }
 
+// A time of the day that goes past midnight.
+func TestExplainTimeOfDay(t *testing.T) {
+	m := newMachine(t)
+	args := []string{"explain", "001565aabbcc", "--timer", "checkin", "--interval", "86400", "--window", "14400", "--unit", "60", "--at", "23:30"}
+	status, out, errs := m.do(append(args, "--json")...)
+	want := `{"mac":"001565aabbcc","timer":"checkin","key":"001565aabbcc|checkin","hash":"ae1639020d1bb569","slots":240,` +
+		`"offset":1980,"value":180,"unit":60,"interval":86400,"window":14400,"floor":0,"place":"jump-1","limits":["unit"],"at":"23:30","clock":"00:03"}` + "\n"
+	if status != 0 || out != want {
+		t.Errorf("status %d %s\n%s\nwant\n%s", status, errs, out, want)
+	}
+	_, out, _ = m.do(args...)
+	for _, want := range []string{"001565aabbcc checkin: at 00:03\n", "  at        23:30, the earliest\n", "  value     00:03, 180 s after midnight = (84600 + 1980) mod 86400\n"} {
+		if !strings.Contains(out, want) || strings.Contains(out, "floor") {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 // render, url and the file agree on the URL, whichever engine renders.
 func TestURLIsTheOneInTheFile(t *testing.T) {
 	m := newMachine(t)
@@ -123,6 +141,10 @@ func TestFindings(t *testing.T) {
 		{[]string{"explain", "001565aabb01", "--timer", "register.0", "--interval", "60"}, 2, "--timer: "},
 		{[]string{"explain", "001565aabb01", "--timer", "checkin", "--interval", "60", "--unit", "7"}, 2, "--unit: "},
 		{[]string{"explain", "001565aabb01", "--timer", "checkin", "--interval", "60", "--place", "dice"}, 2, "--place: "},
+		{[]string{"explain", "001565aabb01", "--timer", "subscribe", "--interval", "86400", "--at", "02:00"}, 2, "--at: only the check-in"},
+		{[]string{"explain", "001565aabb01", "--timer", "checkin", "--interval", "86400", "--at", "24:00"}, 2, `--at: "24:00" is not a time of the day`},
+		{[]string{"explain", "001565aabb01", "--timer", "checkin", "--interval", "3600", "--at", "02:00"}, 2, "--interval: whole days of 86400 seconds"},
+		{[]string{"explain", "001565aabb01", "--fleet", m.fleet, "--at", "02:00"}, 2, "--at has no meaning with --fleet"},
 		{[]string{"explain", "001565aabb01", "--fleet", m.fleet, "--timer", "checkin"}, 2, "--timer has no meaning with --fleet"},
 		{[]string{"rotate", "new"}, 2, "--out: "},
 		{[]string{"rotate", "status", "--fleet", m.fleet}, 2, "requires at least 1 arg"},
@@ -194,7 +216,7 @@ func TestURLHasTheCredentials(t *testing.T) {
 func TestVendors(t *testing.T) {
 	m := newMachine(t)
 	status, out, errs := m.do("vendors", "yealink", "--window", "14400")
-	if status != 0 || !strings.Contains(out, "static.auto_provision.repeat.minutes") || !strings.Contains(out, "  240\n") ||
+	if status != 0 || !strings.Contains(out, "static.auto_provision.repeat.minutes") || !strings.Contains(out, "  240   ") ||
 		!strings.Contains(out, "  auth     basic, digest\n  cert     Yealink Equipment Issuing CA\n") || strings.Contains(out, "polycom") {
 		t.Errorf("status %d %s\n%s", status, errs, out)
 	}

@@ -15,11 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stagger/edge/pack/source"
 	"stagger/edge/profile"
 	"stagger/host/fleet"
 	"stagger/host/herd"
 	"stagger/host/inspect"
 	"stagger/host/plan"
+	"stagger/vendors"
 )
 
 // kinds are the timers by what they ask: registrations of all lines are one.
@@ -94,6 +96,10 @@ func of(numbers map[string]float64, kind string, otherwise float64) float64 {
 type refreshFlag struct {
 	shares  []refreshShare
 	vendors map[string]herd.Refresh
+	// packs are what the vendor packs say, by vendor and timer, for where the caller
+	// says nothing; given is whether shares are the caller's.
+	packs map[string]map[string]herd.Refresh
+	given bool
 }
 
 type refreshShare struct {
@@ -102,7 +108,22 @@ type refreshShare struct {
 }
 
 func parseRefresh(texts []string) (refreshFlag, error) {
-	f := refreshFlag{vendors: map[string]herd.Refresh{}}
+	f := refreshFlag{vendors: map[string]herd.Refresh{}, packs: map[string]map[string]herd.Refresh{}}
+	descriptors, err := source.Descriptors(vendors.Descriptors)
+	if err != nil {
+		return f, err
+	}
+	for _, d := range descriptors {
+		f.packs[d.Vendor] = map[string]herd.Refresh{}
+		for name, t := range d.Timers {
+			if t.Effective == nil {
+				continue
+			}
+			if f.packs[d.Vendor][name], err = herd.ParseRefresh(t.Effective.String()); err != nil {
+				return f, fmt.Errorf("%s: %s: %w", d.Vendor, name, err)
+			}
+		}
+	}
 	total := 0.0
 	for _, text := range texts {
 		if vendor, rule, ok := strings.Cut(text, "="); ok {
@@ -132,7 +153,7 @@ func parseRefresh(texts []string) (refreshFlag, error) {
 	if len(f.shares) > 0 && math.Abs(total-100) > 1e-6 {
 		return f, fmt.Errorf("--refresh: the shares add up to %g%%, not to 100%%", total)
 	}
-	if len(f.shares) == 0 {
+	if f.given = len(f.shares) > 0; !f.given {
 		f.shares = []refreshShare{{herd.Refresh{}, 1}}
 	}
 	return f, nil
@@ -147,10 +168,10 @@ func (f refreshFlag) of(vendor, kind string) herd.Refresh {
 	if r, ok := f.vendors[vendor]; ok {
 		return r
 	}
-	if len(f.shares) == 1 {
+	if f.given && len(f.shares) == 1 {
 		return f.shares[0].rule
 	}
-	return herd.Refresh{}
+	return f.packs[vendor][kind]
 }
 
 // served is how many files a phone fetches at a check-in.
@@ -202,7 +223,7 @@ func readTimers(devices []*inspect.Device, requests map[string]float64, refresh 
 			t.spread[kind] = append(t.spread[kind], fleetTimer{d.MAC, s, each, rule})
 			g := plan.Group{
 				Interval: float64(s.Timer.Interval / s.Timer.Unit * s.Timer.Unit), Unit: float64(s.Timer.Unit), Requests: each, Refresh: rule,
-				Floor: float64(max(s.Timer.Floor, s.Timer.Min*s.Timer.Unit)),
+				Floor: float64(max(s.Timer.Floor, s.Timer.Min*s.Timer.Unit)), Daily: s.Timer.TimeOfDay(),
 			}
 			i := slices.IndexFunc(t.groups[kind], func(have plan.Group) bool { have.Phones = 0; return have == g })
 			if i < 0 {
@@ -226,6 +247,9 @@ func duties(timers []fleetTimer, window float64) []plan.Duty {
 			value = timer.For(t.mac, t.Name)
 		}
 		list[i] = plan.Duty{Value: float64(value.Seconds), Requests: t.requests, Refresh: t.refresh}
+		if t.Timer.TimeOfDay() {
+			list[i].Daily = float64(t.Timer.Interval)
+		}
 	}
 	return list
 }
@@ -246,7 +270,7 @@ func planCommand(w *world) *cobra.Command {
 		requests                 string
 		timers, refresh          []string
 		count, window            uint64
-		asJSON                   bool
+		daily, asJSON            bool
 	)
 	c := &cobra.Command{
 		Use:   "plan (--phones N --interval I | --fleet FILE) --capacity MU",
@@ -268,7 +292,11 @@ with the other.
 
 --refresh says when a phone renews a registration or subscription of I seconds:
 full, 50% of it, -60 for 60 seconds before the end, or 50%-75%, drawn each time. A mix
-is given by shares, as in 50%:30%,full:70%; in a fleet by vendor, as in yealink=full.
+is given by shares, as in 50%:30%,full:70%; in a fleet by vendor, as in yealink=full,
+and what "stagger vendors" shows is the default of each.
+
+Check-ins at a time of the day come in one window on every day, whenever the phones were
+started, and all that have one minute together: --time-of-day, or a fleet of such phones.
 
 --interval, --floor, --unit and --requests take one number, or one for each timer, as
 in checkin=86400,register=3600. All times are seconds, all rates requests a second.`,
@@ -305,6 +333,9 @@ in checkin=86400,register=3600. All times are seconds, all rates requests a seco
 					return misuse(fmt.Errorf("--timer: %q is not a timer: %s", kind, strings.Join(kinds, ", ")))
 				}
 			}
+			if _, named := numbers[0]["checkin"]; daily && (fleetFile != "" || !named && !slices.Contains(timers, "checkin")) {
+				return misuse(errors.New("--time-of-day: is for --timer checkin, without --fleet, which has the timers"))
+			}
 			groups, real := map[string][]plan.Group{}, map[string][]fleetTimer{}
 			if fleetFile != "" {
 				store, err := openFleet(w, fleetFile)
@@ -337,7 +368,7 @@ in checkin=86400,register=3600. All times are seconds, all rates requests a seco
 						}
 						groups[kind] = append(groups[kind], plan.Group{
 							Phones: float64(count) * r.share, Interval: of(numbers[0], kind, 0), Floor: of(numbers[1], kind, 0),
-							Unit: of(numbers[2], kind, 1), Requests: of(numbers[3], kind, 1), Refresh: rule,
+							Unit: of(numbers[2], kind, 1), Requests: of(numbers[3], kind, 1), Refresh: rule, Daily: daily && kind == "checkin",
 						})
 					}
 				}
@@ -401,7 +432,8 @@ in checkin=86400,register=3600. All times are seconds, all rates requests a seco
 	flags.StringVar(&floors, "floor", "", "floor: no value is below")
 	flags.StringVar(&units, "unit", "1", "what the phone's parameter counts in: 1, 60 or 3600")
 	flags.StringVar(&requests, "requests", "", "requests that one renewal makes at once (default: 1; the files of a check-in of a fleet)")
-	flags.StringSliceVar(&refresh, "refresh", nil, "when phones renew (default: full)")
+	flags.StringSliceVar(&refresh, "refresh", nil, "when phones renew (default: full; in a fleet what the vendor packs say)")
+	flags.BoolVar(&daily, "time-of-day", false, "the check-ins come at a time of the day")
 	flags.Uint64Var(&window, "window", 0, "a window to judge, instead of seeking one")
 	flags.Float64Var(&server.Capacity, "capacity", 0, "requests a second that the server takes")
 	flags.Float64Var(&server.Background, "background", 0, "requests a second that come anyway")
@@ -463,7 +495,11 @@ func printPlans(out io.Writer, s plan.Server, plans []planned) error {
 		if i > 0 {
 			fmt.Fprintln(table)
 		}
-		fmt.Fprintf(table, "%s: %s phones, interval %s s, floor %s s, unit %s s\n", p.Timer, thousands(p.Phones), number(p.Interval), number(p.Floor), number(p.Unit))
+		how := fmt.Sprintf("interval %s s, floor %s s", number(p.Interval), number(p.Floor))
+		if p.Daily {
+			how = fmt.Sprintf("at a time of the day, every %s s", number(p.Interval))
+		}
+		fmt.Fprintf(table, "%s: %s phones, %s, unit %s s\n", p.Timer, thousands(p.Phones), how, number(p.Unit))
 		line := func(name, value, text string) { fmt.Fprintf(table, "  %s\t%s\t%s\n", name, value, text) }
 		headroom := fmt.Sprintf("requests/s = %s - %s", number(s.Capacity), number(s.Background))
 		if s.BackgroundRandom {
@@ -513,7 +549,11 @@ func printPlans(out io.Writer, s plan.Server, plans []planned) error {
 		line("  traffic", fmt.Sprintf("x %.3f", p.Traffic), fmt.Sprintf("%s requests a day", thousands(math.Round(p.PerDay))))
 		if p.Configured != nil {
 			fullest := func(name string, f *plan.Fullest) {
-				line(name, thousands(f.Requests), fmt.Sprintf("requests in the fullest bucket, %s s after the start, if all start at one instant", number(f.At)))
+				when := number(f.At) + " s after the start, if all start at one instant"
+				if p.Daily {
+					when = number(f.At) + " s after midnight, if all start then"
+				}
+				line(name, thousands(f.Requests), "requests in the fullest bucket, "+when)
 			}
 			fullest("  counted", p.Enumerated)
 			fullest("  as it is", p.Configured)

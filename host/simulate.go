@@ -29,10 +29,10 @@ type simulation struct {
 	timer  string
 	unit   float64
 	linear bool
-	// source says where the values come from, and absent how many devices of a
-	// fleet have no such timer.
-	source string
-	absent int
+	// source says where the values come from, absent how many devices of a fleet have
+	// no such timer, and daily how many come at a time of the day.
+	source        string
+	absent, daily int
 }
 
 // outcome is the JSON of one scheme.
@@ -168,10 +168,17 @@ func ofFleet(ctx context.Context, w *world, file, kind string, refresh refreshFl
 			}
 			interval := t.Timer.Interval / t.Timer.Unit * t.Timer.Unit
 			s.herd.Values = append(s.herd.Values, float64(value))
-			s.herd.Intervals = append(s.herd.Intervals, float64(interval))
+			if t.Timer.TimeOfDay() {
+				s.herd.Intervals = append(s.herd.Intervals, float64(t.Timer.Base))
+				s.herd.Daily = append(s.herd.Daily, float64(interval))
+				s.daily++
+			} else {
+				s.herd.Intervals = append(s.herd.Intervals, float64(interval))
+				s.herd.Daily = append(s.herd.Daily, 0)
+			}
 			rule := refresh.of(d.Pack.Vendor, kind)
 			s.herd.Rules = append(s.herd.Rules, rule)
-			s.linear = s.linear && rule == herd.Refresh{}
+			s.linear = s.linear && rule == herd.Refresh{} && !t.Timer.TimeOfDay()
 			intervals[float64(interval)]++
 			windows[float64(t.Value.Slots*t.Timer.Unit)]++
 			units[float64(t.Timer.Unit)]++
@@ -314,7 +321,7 @@ processors. --refresh is that of "stagger plan". All times are seconds.`,
 	timer.add(c)
 	flags.BoolVar(&fromRendered, "from-rendered", false, "take the intervals out of the rendered files of the fleet")
 	flags.StringSliceVar(&schemes, "scheme", []string{"fixed", "spread", "spread+first-delay", "registrar", "reboot"}, "schemes to compare")
-	flags.StringSliceVar(&refresh, "refresh", nil, "when phones renew (default: full)")
+	flags.StringSliceVar(&refresh, "refresh", nil, "when phones renew (default: full; in a fleet what the vendor packs say)")
 	flags.Float64Var(&event.Within, "within", 30, "seconds within which the phones of a site start; 0 is one instant")
 	flags.IntVar(&event.Site, "site", 0, "phones of a site (default: all phones are one)")
 	flags.Float64Var(&event.Sites, "sites", 600, "seconds within which the sites come back, with --site")
@@ -390,6 +397,9 @@ func pageOf(s *simulation, event herd.Event, o herd.Options, runs []*herd.Run) *
 			{"simulated", fmt.Sprintf("%d intervals, seed %d", o.Periods, o.Seed)},
 		},
 		Runs: runs, Interval: s.herd.Interval, Window: s.herd.Window, Values: s.herd.Values, Unit: s.unit, Linear: s.linear && s.herd.Window > s.unit && s.herd.Window < s.herd.Interval,
+	}
+	if s.daily > 0 {
+		r.Facts = append(r.Facts, [2]string{"by the clock", thousands(float64(s.daily)) + " devices, at a time of the day; the start is at midnight"})
 	}
 	if s.absent > 0 {
 		r.Facts = append(r.Facts, [2]string{"without it", thousands(float64(s.absent)) + " devices, whose file has no such timer"})
@@ -473,6 +483,7 @@ func printOutcomes(out io.Writer, s *simulation, event herd.Event, o herd.Option
 		Timer    string    `json:"timer"`
 		Phones   int       `json:"phones"`
 		Absent   int       `json:"phones_without"`
+		Daily    int       `json:"phones_at_a_time_of_day,omitempty"`
 		Interval float64   `json:"interval"`
 		Window   float64   `json:"window"`
 		Unit     float64   `json:"unit"`
@@ -487,7 +498,7 @@ func printOutcomes(out io.Writer, s *simulation, event herd.Event, o herd.Option
 		Settles  int       `json:"settles_after,omitempty"`
 		Schemes  []outcome `json:"schemes"`
 	}{
-		Timer: s.timer, Phones: len(s.herd.Values), Absent: s.absent, Interval: s.herd.Interval, Window: s.herd.Window, Unit: s.unit,
+		Timer: s.timer, Phones: len(s.herd.Values), Absent: s.absent, Daily: s.daily, Interval: s.herd.Interval, Window: s.herd.Window, Unit: s.unit,
 		Values: s.source, Within: event.Within, Latency: o.Latency, Skew: o.Skew, Loss: o.Loss, Seed: o.Seed,
 		Even: herd.Noise(float64(len(s.herd.Values))/s.herd.Interval, int(s.herd.Interval)),
 	}

@@ -49,6 +49,13 @@ type familyTimer struct {
 	Max       uint64 `json:"max"`
 	// Values is how many distinct values a window gives, in this unit.
 	Values uint64 `json:"values"`
+	// Kind is "time-of-day" for a phone that looks at its clock, and Days how many days
+	// may lie between two times.
+	Kind string `json:"kind,omitempty"`
+	Days uint64 `json:"days,omitempty"`
+	// Renewed is when the phone renews, as --refresh of plan and simulate reads it;
+	// "" where nothing is known.
+	Renewed string `json:"renewed,omitempty"`
 }
 
 func vendorsCommand(w *world) *cobra.Command {
@@ -62,7 +69,9 @@ func vendorsCommand(w *world) *cobra.Command {
 		Long: `Lists the families of phones that this version knows: models, the files that the
 phones ask for, what they can show (kinds of HTTP authentication, and who issued their
 client certificates), and their timers with unit and range, and how many distinct
-values a window gives in that unit. --json has also what is unverified.`,
+values a window gives in that unit. "renewed" is when a phone renews a registration or
+subscription, where that is known, as --refresh of "stagger plan" reads it. --json has
+also what is unverified.`,
 		Example: `  stagger vendors
   stagger vendors yealink --window 14400
   stagger vendors --json`,
@@ -144,8 +153,13 @@ func newFamily(d *source.Descriptor, window uint64) *family {
 		if !ok {
 			continue
 		}
-		f.Timers = append(f.Timers, familyTimer{name, t.Parameter, t.Unit, t.Min, t.Max, max(window/t.Unit, 1)})
+		row := familyTimer{Name: name, Parameter: t.Parameter, Unit: t.Unit, Min: t.Min, Max: t.Max, Values: max(window/t.Unit, 1), Kind: t.Kind, Days: t.Days}
 		unverified("timer "+name, t.Source)
+		if t.Effective != nil {
+			row.Renewed = t.Effective.String()
+			unverified("timer "+name+", when it is renewed", t.Effective.Source)
+		}
+		f.Timers = append(f.Timers, row)
 	}
 	unverified("auth", d.Auth.Source)
 	if len(f.Certificate) > 0 {
@@ -184,7 +198,7 @@ func (f *family) print(w *world, window uint64) error {
 	fmt.Fprintf(w.stdout, "  auth     %s\n", orNone(f.Auth))
 	fmt.Fprintf(w.stdout, "  cert     %s\n", orNone(f.Certificate))
 	table := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "  timer\tparameter\tunit\trange\tvalues in %d s\n", window)
+	fmt.Fprintf(table, "  timer\tparameter\tunit\trange\tvalues in %d s\trenewed\n", window)
 	for _, t := range f.Timers {
 		highest := "no limit"
 		if t.Max != 0 {
@@ -194,7 +208,18 @@ func (f *family) print(w *world, window uint64) error {
 		if t.Name == "boot" {
 			values = "-"
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%d s\t%d to %s\t%s\n", t.Name, t.Parameter, t.Unit, t.Min, highest, values)
+		span := fmt.Sprintf("%d to %s", t.Min, highest)
+		switch {
+		case t.Kind == source.TimeOfDay && t.Days == 1:
+			span = "a time of every day"
+		case t.Kind == source.TimeOfDay:
+			span = fmt.Sprintf("a time of the day, every 1 to %d days", t.Days)
+		}
+		renewed := t.Renewed
+		if renewed == "" {
+			renewed = "-"
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%d s\t%s\t%s\t%s\n", t.Name, t.Parameter, t.Unit, span, values, renewed)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -294,3 +294,63 @@ func TestParse(t *testing.T) {
 		t.Error("no schemes")
 	}
 }
+
+// Phones that look at a clock come at their time on every day, whenever and however they
+// were started, and neither a first delay nor a registrar moves them.
+func TestDaily(t *testing.T) {
+	h := Herd{Interval: 86400, Window: 600, Values: make([]float64, 300), Intervals: make([]float64, 300), Daily: make([]float64, 300)}
+	for i := range h.Values {
+		h.Values[i], h.Intervals[i], h.Daily[i] = 7200+float64(i%10)*60, 7200, 86400
+	}
+	for _, c := range []struct {
+		scheme string
+		at     []int
+		each   uint32
+	}{
+		{"fixed", []int{7200}, 300},
+		{"fixed+registrar", []int{7200}, 300},
+		{"spread", []int{7200, 7260, 7740}, 30},
+		{"spread+first-delay", []int{7200, 7260, 7740}, 30},
+	} {
+		s, err := ParseScheme(c.scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := h.Run(t.Context(), Event{Within: 30}, s, Options{Periods: 3, Seed: 1, Skew: 30, Retry: 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Requests != 900 {
+			t.Errorf("%s: %d requests", c.scheme, r.Requests)
+		}
+		for day := range 3 {
+			for _, at := range c.at {
+				if n := r.Counts[day*86400+at]; n != c.each {
+					t.Errorf("%s: %d phones on day %d at %d", c.scheme, n, day, at)
+				}
+			}
+		}
+	}
+	// Drawn anew each day: in the window, and not where they were.
+	s, err := ParseScheme("redraw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.Run(t.Context(), Event{}, s, Options{Periods: 3, Seed: 1, Retry: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, n := range r.Counts {
+		if n > 0 && (at%86400 < 7200 || at%86400 >= 7800) {
+			t.Errorf("%d phones at %d", n, at)
+		}
+	}
+	if r.Requests != 900 || slices.Max(r.Counts) > 10 {
+		t.Errorf("%d requests, %d in one second", r.Requests, slices.Max(r.Counts))
+	}
+	// A phone whose time is over when it starts waits for the next day.
+	h = Herd{Interval: 86400, Values: []float64{10}, Intervals: []float64{10}, Daily: []float64{86400}}
+	if r, err = h.Run(t.Context(), Event{Site: 1, Sites: 7200}, Scheme{Spread: true}, Options{Periods: 2, Seed: 1, Retry: 30}); err != nil || r.Requests != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

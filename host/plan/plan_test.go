@@ -374,3 +374,60 @@ func TestEnumerate(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Phones that look at a clock come together by the minute, whenever they were started:
+// no round fades, no window costs traffic, and a day is all the room there is.
+func TestDaily(t *testing.T) {
+	s := Server{Capacity: 30, Epsilon: 1e-3, Bucket: 1, Within: 30, TrafficBudget: 0.01, MaxWait: 1}
+	timer := Timer{Name: "checkin", Groups: []Group{{Phones: 1000, Interval: 86400, Floor: 3600, Unit: 60, Requests: 1, Daily: true}}}
+	r, err := s.Plan(timer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A thousand phones in W/60 minutes are 60,000/W in one second.
+	if want := 1000 * 60 / r.Mean; math.Abs(r.AtLeast[1].Seconds-want) > 1 || r.Window != math.Ceil(want/60)*60 || !r.Feasible {
+		t.Errorf("%+v, want %v s", r, want)
+	}
+	if r.Traffic != 1 || r.PerDay != 1000 || len(r.AtMost) != 1 || r.AtMost[0].Name != "day" || r.AtMost[0].Seconds != 86400 {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "whenever they were started") {
+		t.Errorf("%q", r.Warnings)
+	}
+	// Every other day is no more room, and half the requests a day.
+	timer.Groups[0].Interval = 2 * 86400
+	if other, err := s.Plan(timer); err != nil || other.Window != r.Window || other.PerDay != 500 {
+		t.Errorf("%+v, %v", other, err)
+	}
+	timer.Groups[0].Interval = 90000
+	if _, err := s.Plan(timer); err == nil || !strings.Contains(err.Error(), "whole days") {
+		t.Error(err)
+	}
+	// Too many for a day: more days between two times are no way out.
+	timer.Groups[0].Interval, timer.Groups[0].Phones = 86400, 1e6
+	r, err = s.Plan(timer)
+	if err != nil || r.Feasible || r.Binds != "day" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, way := range r.Ways {
+		if way.Name == "interval" {
+			t.Errorf("%+v", way)
+		}
+	}
+	// Beside phones with an interval their rate is always there.
+	mixed := Timer{Name: "checkin", Groups: []Group{{Phones: 100, Interval: 86400, Floor: 3600, Unit: 60, Requests: 1, Daily: true}, {Phones: 1000, Interval: 86400, Floor: 3600, Unit: 60, Requests: 1}}}
+	alone := Timer{Name: "checkin", Groups: mixed.Groups[1:]}
+	both, err1 := s.Plan(mixed)
+	one, err2 := s.Plan(alone)
+	if err1 != nil || err2 != nil || both.Rate <= 0 || both.AtLeast[0].Seconds <= one.AtLeast[0].Seconds || both.AtMost[0].Name != "floor" {
+		t.Errorf("%+v %+v %v %v", both, one, err1, err2)
+	}
+}
+
+func TestEnumerateDaily(t *testing.T) {
+	f := Enumerate([]Duty{{Value: 7200, Requests: 2, Daily: 86400}, {Value: 7200, Requests: 1, Daily: 172800}, {Value: 0, Requests: 1, Daily: 86400}, {Value: 50400, Requests: 2}}, 1, 2*86400)
+	// 02:00 on both days, and midnight three times; the interval comes at 14:00 and at 04:00.
+	if f.Requests != 3 || f.At != 7200 || f.Buckets != 8 {
+		t.Errorf("%+v", f)
+	}
+}

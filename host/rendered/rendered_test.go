@@ -77,3 +77,22 @@ func TestDiffers(t *testing.T) {
 		}
 	}
 }
+
+func TestTimeOfDay(t *testing.T) {
+	for _, test := range []struct {
+		file string
+		want uint64
+		ok   bool
+	}{
+		{"at: 02:47\n", 2*3600 + 47*60, true},
+		{"at: 23h05\n", 23*3600 + 5*60, true},
+		{"at: 671\n", 671 * 60, true},
+		{"at: 24:00\n", 24 * 60, true}, // which a probe would not get back
+		{"at: x\n", 0, false},
+		{"to: 02:47\n", 0, false},
+	} {
+		if got, ok := timeOfDay(test.file, "at: ", 60); got != test.want || ok != test.ok {
+			t.Errorf("%q: %d, %v", test.file, got, ok)
+		}
+	}
+}
