@@ -39,6 +39,9 @@ type familyFile struct {
 	Name   string `json:"name"`
 	Served bool   `json:"served"`
 	Why    string `json:"why,omitempty"`
+	// Templates are the versions that a profile can choose from, the first being
+	// what it gets without; none where there is one.
+	Templates []string `json:"templates,omitempty"`
 }
 
 type familyTimer struct {
@@ -146,7 +149,13 @@ func newFamily(d *source.Descriptor, window uint64) *family {
 		unverified("model "+m.Name, m.Source)
 	}
 	for _, file := range d.Files {
-		f.Files = append(f.Files, familyFile{file.Name, file.Template != "", file.Why})
+		served := familyFile{Name: file.Name, Served: file.Template != "", Why: file.Why}
+		if len(file.Versions) > 0 {
+			for _, v := range file.Templates() {
+				served.Templates = append(served.Templates, v.Version)
+			}
+		}
+		f.Files = append(f.Files, served)
 	}
 	for _, name := range []string{"checkin", "register", "subscribe", "boot"} {
 		t, ok := d.Timers[name]
@@ -186,6 +195,9 @@ func (f *family) print(w *world, window uint64) error {
 		answer := "served"
 		if !file.Served {
 			answer = "404: " + file.Why
+		}
+		if len(file.Templates) > 0 {
+			answer += "; templates: " + strings.Join(file.Templates, ", ")
 		}
 		fmt.Fprintf(w.stdout, "  %-8s %s  %s\n", label, file.Name, answer)
 	}

@@ -226,7 +226,10 @@ var Packs = []pack.Pack{
 			{Name: "CP965", Lines: 1, Keys: 0},
 		},
 		Files: []pack.File{
-			{Prefix: "", Suffix: ".boot", MAC: true, Kind: "boot", Type: "text/plain; charset=utf-8", Program: &yealinkMacBoot},
+			{Prefix: "", Suffix: ".boot", MAC: true, Kind: "boot", Type: "text/plain; charset=utf-8", Program: &yealinkMacBoot, Versions: []pack.Version{
+				{Name: "keep", Program: &yealinkMacBoot},
+				{Name: "overwrite", Program: &yealinkMacBootOverwrite},
+			}},
 			{Prefix: "", Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/plain; charset=utf-8", Program: &yealinkMacCfg},
 			{Prefix: "y000000000000.boot", Kind: "common-boot"},
 			{Prefix: "y000000000###.cfg", Kind: "common"},
@@ -451,7 +454,7 @@ var fanvilMacCfg = template.Program{
 	Ops: []template.Op{
 		{Code: template.Text, C: 48, Line: 4},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sysConf>"
 		{Code: template.Text, B: 48, C: 38, Line: 6},                     // 1 "\n<Version>2.0000000000</Version>\n<sip>"
-		{Code: template.Field, A: 1, C: 24, Line: 9},                     // 2
+		{Code: template.Field, A: 1, C: 25, Line: 9},                     // 2
 		{Code: template.Copy, A: 2, B: 1, Line: 9},                       // 3
 		{Code: template.Range, A: 2, B: 75, Line: 9},                     // 4
 		{Code: template.Item, A: 2, B: 4, C: 2, Line: 9},                 // 5
@@ -490,7 +493,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Jump, B: 40, Line: 33},                           // 38
 		{Code: template.Text, B: 620, C: 1, Line: 33},                    // 39 "0"
 		{Code: template.Text, B: 621, C: 24, Line: 33},                   // 40 "</Subscribe>\n<SubExpire>"
-		{Code: template.PrintFieldInt, B: 21, Line: 34},                  // 41
+		{Code: template.PrintFieldInt, B: 22, Line: 34},                  // 41
 		{Code: template.Text, B: 645, C: 12, Line: 34},                   // 42 "</SubExpire>"
 		{Code: template.Field, A: 5, B: 4, C: 3, Line: 35},               // 43
 		{Code: template.LoadText, A: 7, B: 657, C: 9, Line: 35},          // 44 "dns-naptr"
@@ -508,9 +511,9 @@ var fanvilMacCfg = template.Program{
 		{Code: template.JumpFalse, A: 5, B: 58, Line: 43},                // 56
 		{Code: template.Print, A: 5, Line: 43},                           // 57
 		{Code: template.Text, B: 779, C: 9, Line: 43},                    // 58 "</MWINum>"
-		{Code: template.JumpField, B: 73, C: 27, Line: 44},               // 59
+		{Code: template.JumpField, B: 73, C: 28, Line: 44},               // 59
 		{Code: template.Text, B: 788, C: 16, Line: 44},                   // 60 "\n<VoiceCodecMap>"
-		{Code: template.Field, A: 5, C: 27, Line: 46},                    // 61
+		{Code: template.Field, A: 5, C: 28, Line: 46},                    // 61
 		{Code: template.Copy, A: 6, B: 5, Line: 46},                      // 62
 		{Code: template.Range, A: 6, B: 72, Line: 46},                    // 63
 		{Code: template.Item, A: 6, B: 8, C: 9, Line: 46},                // 64
@@ -524,7 +527,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Text, B: 805, C: 16, Line: 46},                   // 72 "</VoiceCodecMap>"
 		{Code: template.Text, B: 821, C: 8, Line: 47},                    // 73 "\n</line>"
 		{Code: template.Next, A: 2, B: 5, Line: 9},                       // 74
-		{Code: template.Field, A: 1, C: 25, Line: 50},                    // 75
+		{Code: template.Field, A: 1, C: 26, Line: 50},                    // 75
 		{Code: template.Copy, A: 2, B: 1, Line: 50},                      // 76
 		{Code: template.Range, A: 2, B: 83, Line: 50},                    // 77
 		{Code: template.Item, A: 2, B: 4, C: 2, Line: 50},                // 78
@@ -542,7 +545,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Field, A: 2, C: 6, Line: 172},                    // 90
 		{Code: template.Copy, A: 1, B: 2, Line: 172},                     // 91
 		{Code: template.JumpTrue, A: 1, B: 95, Line: 172},                // 92
-		{Code: template.Field, A: 3, C: 28, Line: 172},                   // 93
+		{Code: template.Field, A: 3, C: 29, Line: 172},                   // 93
 		{Code: template.Copy, A: 1, B: 3, Line: 172},                     // 94
 		{Code: template.JumpFalse, A: 1, B: 113, Line: 172},              // 95
 		{Code: template.Text, B: 1245, C: 10, Line: 172},                 // 96 "\n<display>"
@@ -552,7 +555,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Lookup, A: 5, B: 4, C: 2, Line: 175},             // 100
 		{Code: template.Print, A: 5, Line: 175},                          // 101
 		{Code: template.Text, B: 1273, C: 18, Line: 175},                 // 102 "</DefaultLanguage>"
-		{Code: template.Field, A: 4, C: 28, Line: 177},                   // 103
+		{Code: template.Field, A: 4, C: 29, Line: 177},                   // 103
 		{Code: template.Copy, A: 5, B: 4, Line: 177},                     // 104
 		{Code: template.Range, A: 5, B: 112, Line: 177},                  // 105
 		{Code: template.Item, A: 5, B: 7, C: 5, Line: 177},               // 106
@@ -565,7 +568,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Field, A: 2, C: 7, Line: 182},                    // 113
 		{Code: template.Copy, A: 1, B: 2, Line: 182},                     // 114
 		{Code: template.JumpTrue, A: 1, B: 118, Line: 182},               // 115
-		{Code: template.Field, A: 3, C: 23, Line: 182},                   // 116
+		{Code: template.Field, A: 3, C: 24, Line: 182},                   // 116
 		{Code: template.Copy, A: 1, B: 3, Line: 182},                     // 117
 		{Code: template.JumpFalse, A: 1, B: 223, Line: 182},              // 118
 		{Code: template.Text, B: 1307, C: 7, Line: 182},                  // 119 "\n<date>"
@@ -590,7 +593,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Copy, A: 4, B: 8, Line: 192},                     // 138
 		{Code: template.JumpFalse, A: 4, B: 141, Line: 192},              // 139
 		{Code: template.Text, B: 1405, C: 38, Line: 192},                 // 140 "\n<SecondSNTPServer></SecondSNTPServer>"
-		{Code: template.Field, A: 4, C: 23, Line: 195},                   // 141
+		{Code: template.Field, A: 4, C: 24, Line: 195},                   // 141
 		{Code: template.JumpFalse, A: 4, B: 222, Line: 195},              // 142
 		{Code: template.Field, A: 5, B: 4, C: 2, Line: 197},              // 143
 		{Code: template.Field, A: 6, B: 4, C: 2, Line: 197},              // 144
@@ -691,13 +694,13 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Copy, A: 4, B: 3, Line: 73},                      // 239
 		{Code: template.LoadInt, A: 5, Line: 73},                         // 240
 		{Code: template.Copy, A: 6, B: 5, Line: 73},                      // 241
-		{Code: template.Field, A: 7, C: 29, Line: 74},                    // 242
+		{Code: template.Field, A: 7, C: 30, Line: 74},                    // 242
 		{Code: template.LoadText, A: 8, B: 2079, C: 6, Line: 74},         // 243 "side-4"
 		{Code: template.Has, A: 9, B: 7, C: 8, Line: 74},                 // 244
 		{Code: template.JumpFalse, A: 9, B: 248, Line: 74},               // 245
 		{Code: template.LoadInt, A: 10, B: 4, Line: 74},                  // 246
 		{Code: template.Copy, A: 2, B: 10, Line: 74},                     // 247
-		{Code: template.Field, A: 7, C: 29, Line: 75},                    // 248
+		{Code: template.Field, A: 7, C: 30, Line: 75},                    // 248
 		{Code: template.LoadText, A: 8, B: 2085, C: 6, Line: 75},         // 249 "side-5"
 		{Code: template.Has, A: 9, B: 7, C: 8, Line: 75},                 // 250
 		{Code: template.JumpFalse, A: 9, B: 256, Line: 75},               // 251
@@ -716,7 +719,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Copy, A: 14, B: 13, Line: 80},                    // 264
 		{Code: template.Range, A: 14, B: 392, Line: 80},                  // 265
 		{Code: template.Item, A: 14, B: 16, C: 14, Line: 80},             // 266
-		{Code: template.Field, A: 17, C: 26, Line: 81},                   // 267
+		{Code: template.Field, A: 17, C: 27, Line: 81},                   // 267
 		{Code: template.Copy, A: 18, B: 17, Line: 81},                    // 268
 		{Code: template.Range, A: 18, B: 304, Line: 81},                  // 269
 		{Code: template.Item, A: 18, B: 20, C: 18, Line: 81},             // 270
@@ -841,7 +844,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Print, A: 20, Line: 114},                         // 389
 		{Code: template.Text, B: 2368, C: 16, Line: 114},                 // 390 "</Title>\n</Fkey>"
 		{Code: template.Next, A: 14, B: 266, Line: 80},                   // 391
-		{Code: template.Field, A: 13, C: 26, Line: 117},                  // 392
+		{Code: template.Field, A: 13, C: 27, Line: 117},                  // 392
 		{Code: template.Copy, A: 14, B: 13, Line: 117},                   // 393
 		{Code: template.Range, A: 14, B: 424, Line: 117},                 // 394
 		{Code: template.Item, A: 14, B: 16, C: 14, Line: 117},            // 395
@@ -882,21 +885,21 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Print, A: 13, Line: 134},                         // 430
 		{Code: template.Text, B: 2451, C: 47, Line: 134},                 // 431 "</Password>\n<Level>10</Level>\n</account>\n</web>"
 		{Code: template.Text, B: 2498, C: 5, Line: 138},                  // 432 "\n<ap>"
-		{Code: template.Field, A: 13, C: 19, Line: 140},                  // 433
+		{Code: template.Field, A: 13, C: 20, Line: 140},                  // 433
 		{Code: template.JumpFalse, A: 13, B: 439, Line: 140},             // 434
-		{Code: template.TextField, B: 2503, C: 18, D: 15, Line: 141},     // 435 "\n<DefaultUsername>"
+		{Code: template.TextField, B: 2503, C: 18, D: 16, Line: 141},     // 435 "\n<DefaultUsername>"
 		{Code: template.Text, B: 2521, C: 36, Line: 141},                 // 436 "</DefaultUsername>\n<DefaultPassword>"
 		{Code: template.Print, A: 13, Line: 142},                         // 437
 		{Code: template.Text, B: 2557, C: 18, Line: 142},                 // 438 "</DefaultPassword>"
-		{Code: template.TextField, B: 2575, C: 59, D: 30, Line: 146},     // 439 "\n<DownloadCommonConf>0</DownloadCommonConf>\n<FlashServerIP>"
-		{Code: template.TextField, B: 2634, C: 3, D: 31, Line: 146},      // 440 "://"
+		{Code: template.TextField, B: 2575, C: 59, D: 31, Line: 146},     // 439 "\n<DownloadCommonConf>0</DownloadCommonConf>\n<FlashServerIP>"
+		{Code: template.TextField, B: 2634, C: 3, D: 32, Line: 146},      // 440 "://"
 		{Code: template.Text, B: 2637, C: 72, Line: 146},                 // 441 "</FlashServerIP>\n<FlashFileName>$mac.cfg</FlashFileName>\n<FlashProtocol>"
-		{Code: template.Field, A: 13, C: 30, Line: 148},                  // 442
+		{Code: template.Field, A: 13, C: 31, Line: 148},                  // 442
 		{Code: template.Lookup, A: 14, B: 13, C: 3, Line: 148},           // 443
 		{Code: template.Print, A: 14, Line: 148},                         // 444
 		{Code: template.Text, B: 2709, C: 16, Line: 148},                 // 445 "</FlashProtocol>"
 		{Code: template.Text, B: 2725, C: 41, Line: 149},                 // 446 "\n<FlashMode>2</FlashMode>\n<FlashInterval>"
-		{Code: template.PrintFieldInt, B: 20, Line: 151},                 // 447
+		{Code: template.PrintFieldInt, B: 21, Line: 151},                 // 447
 		{Code: template.Text, B: 2766, C: 16, Line: 151},                 // 448 "</FlashInterval>"
 		{Code: template.Text, B: 2782, C: 54, Line: 152},                 // 449 "\n<pnp>\n<PNPEnable>0</PNPEnable>\n</pnp>\n</ap>\n<fwCheck>"
 		{Code: template.JumpField, B: 454, C: 12, Line: 158},             // 450
@@ -1513,30 +1516,30 @@ var grandstreamCfgXml = template.Program{
 	Ops: []template.Op{
 		{Code: template.Text, C: 38, Line: 1},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
 		{Code: template.Text, B: 38, C: 27, Line: 5},                     // 1 "\n<gs_provision version=\"1\">"
-		{Code: template.TextField, B: 65, C: 6, D: 15, Line: 8},          // 2 "\n<mac>"
+		{Code: template.TextField, B: 65, C: 6, D: 16, Line: 8},          // 2 "\n<mac>"
 		{Code: template.Text, B: 71, C: 27, Line: 8},                     // 3 "</mac>\n<config version=\"1\">"
 		{Code: template.Copy, A: 1, Line: 10},                            // 4
 		{Code: template.Text, B: 98, C: 22, Line: 12},                    // 5 "\n<P194>1</P194>\n<P193>"
-		{Code: template.PrintFieldInt, B: 20, Line: 14},                  // 6
+		{Code: template.PrintFieldInt, B: 21, Line: 14},                  // 6
 		{Code: template.Text, B: 120, C: 31, Line: 14},                   // 7 "</P193>\n<P8458>0</P8458>\n<P212>"
-		{Code: template.Field, A: 2, C: 30, Line: 16},                    // 8
+		{Code: template.Field, A: 2, C: 31, Line: 16},                    // 8
 		{Code: template.Lookup, A: 3, B: 2, C: 31, Line: 16},             // 9
 		{Code: template.Print, A: 3, Line: 16},                           // 10
-		{Code: template.TextField, B: 151, C: 14, D: 31, Line: 17},       // 11 "</P212>\n<P237>"
+		{Code: template.TextField, B: 151, C: 14, D: 32, Line: 17},       // 11 "</P212>\n<P237>"
 		{Code: template.Text, B: 165, C: 7, Line: 17},                    // 12 "</P237>"
-		{Code: template.Field, A: 2, C: 19, Line: 18},                    // 13
+		{Code: template.Field, A: 2, C: 20, Line: 18},                    // 13
 		{Code: template.JumpFalse, A: 2, B: 19, Line: 18},                // 14
-		{Code: template.TextField, A: 1, B: 172, C: 8, D: 15, Line: 19},  // 15 "\n<P1360>"
+		{Code: template.TextField, A: 1, B: 172, C: 8, D: 16, Line: 19},  // 15 "\n<P1360>"
 		{Code: template.Text, B: 180, C: 16, Line: 19},                   // 16 "</P1360>\n<P1361>"
 		{Code: template.Print, A: 2, Line: 20},                           // 17
 		{Code: template.Text, B: 196, C: 8, Line: 20},                    // 18 "</P1361>"
 		{Code: template.Text, B: 204, C: 32, Line: 23},                   // 19 "\n<P145>0</P145>\n<P1414>0</P1414>"
 		{Code: template.JumpField, B: 27, C: 12, Line: 26},               // 20
 		{Code: template.Text, B: 236, C: 8, Line: 26},                    // 21 "\n<P6767>"
-		{Code: template.Field, A: 2, C: 32, Line: 27},                    // 22
+		{Code: template.Field, A: 2, C: 33, Line: 27},                    // 22
 		{Code: template.Lookup, A: 3, B: 2, C: 31, Line: 27},             // 23
 		{Code: template.Print, A: 3, Line: 27},                           // 24
-		{Code: template.TextField, B: 244, C: 15, D: 33, Line: 28},       // 25 "</P6767>\n<P192>"
+		{Code: template.TextField, B: 244, C: 15, D: 34, Line: 28},       // 25 "</P6767>\n<P192>"
 		{Code: template.Text, B: 259, C: 7, Line: 28},                    // 26 "</P192>"
 		{Code: template.Field, A: 2, C: 8, Line: 30},                     // 27
 		{Code: template.JumpFalse, A: 2, B: 32, Line: 30},                // 28
@@ -1574,7 +1577,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.JumpFalse, A: 4, B: 62, Line: 40},                // 60
 		{Code: template.Text, B: 305, C: 16, Line: 40},                   // 61 "\n<P8333></P8333>"
 		{Code: template.Text, B: 321, C: 15, Line: 42},                   // 62 "\n<P144>0</P144>"
-		{Code: template.Field, A: 2, C: 23, Line: 45},                    // 63
+		{Code: template.Field, A: 2, C: 24, Line: 45},                    // 63
 		{Code: template.JumpFalse, A: 2, B: 79, Line: 45},                // 64
 		{Code: template.JumpField, A: 2, B: 77, C: 4, Line: 46},          // 65
 		{Code: template.Field, A: 4, B: 2, C: 6, Line: 47},               // 66
@@ -1593,18 +1596,18 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Field, A: 2, C: 11, Line: 54},                    // 79
 		{Code: template.JumpField, A: 2, B: 88, C: 1, Line: 54},          // 80
 		{Code: template.Text, B: 453, C: 7, Line: 54},                    // 81 "\n<P330>"
-		{Code: template.Field, A: 3, C: 34, Line: 55},                    // 82
+		{Code: template.Field, A: 3, C: 35, Line: 55},                    // 82
 		{Code: template.Lookup, A: 4, B: 3, C: 3, Line: 55},              // 83
 		{Code: template.Print, A: 4, Line: 55},                           // 84
-		{Code: template.TextField, B: 460, C: 14, D: 35, Line: 56},       // 85 "</P330>\n<P331>"
+		{Code: template.TextField, B: 460, C: 14, D: 36, Line: 56},       // 85 "</P330>\n<P331>"
 		{Code: template.Text, B: 474, C: 7, Line: 56},                    // 86 "</P331>"
 		{Code: template.Jump, B: 89, Line: 54},                           // 87
 		{Code: template.Text, B: 481, C: 29, Line: 57},                   // 88 "\n<P330>0</P330>\n<P331></P331>"
-		{Code: template.Field, A: 2, C: 29, Line: 61},                    // 89
+		{Code: template.Field, A: 2, C: 30, Line: 61},                    // 89
 		{Code: template.LoadText, A: 3, B: 510, C: 3, Line: 61},          // 90 "blf"
 		{Code: template.Has, A: 4, B: 2, C: 3, Line: 61},                 // 91
 		{Code: template.Copy, A: 5, B: 4, Line: 61},                      // 92
-		{Code: template.Field, A: 6, C: 24, Line: 62},                    // 93
+		{Code: template.Field, A: 6, C: 25, Line: 62},                    // 93
 		{Code: template.Copy, A: 7, B: 6, Line: 62},                      // 94
 		{Code: template.Range, A: 7, B: 376, Line: 62},                   // 95
 		{Code: template.Item, A: 7, B: 9, C: 7, Line: 62},                // 96
@@ -1804,7 +1807,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 83},        // 290
 		{Code: template.Print, A: 11, Line: 83},                          // 291
 		{Code: template.Text, B: 301, C: 1, Line: 83},                    // 292 ">"
-		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 83},            // 293
+		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 83},            // 293
 		{Code: template.Text, B: 522, C: 2, Line: 83},                    // 294 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 83},             // 295
 		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 83},        // 296
@@ -1839,7 +1842,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 90},        // 325
 		{Code: template.Print, A: 11, Line: 90},                          // 326
 		{Code: template.Text, B: 301, C: 1, Line: 90},                    // 327 ">"
-		{Code: template.JumpField, A: 1, B: 375, C: 27, Line: 95},        // 328
+		{Code: template.JumpField, A: 1, B: 375, C: 28, Line: 95},        // 328
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 96},             // 329
 		{Code: template.Field, A: 11, B: 9, C: 10, Line: 96},             // 330
 		{Code: template.Add, A: 12, B: 10, C: 11, Line: 96},              // 331
@@ -1851,7 +1854,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Copy, A: 18, B: 17, Line: 98},                    // 337
 		{Code: template.LoadText, A: 19, B: 549, Line: 99},               // 338 ""
 		{Code: template.Copy, A: 20, B: 19, Line: 99},                    // 339
-		{Code: template.Field, A: 21, B: 1, C: 27, Line: 100},            // 340
+		{Code: template.Field, A: 21, B: 1, C: 28, Line: 100},            // 340
 		{Code: template.Copy, A: 22, B: 21, Line: 100},                   // 341
 		{Code: template.Range, A: 22, B: 362, Line: 100},                 // 342
 		{Code: template.Item, A: 22, B: 24, C: 25, Line: 100},            // 343
@@ -1887,7 +1890,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 23, Line: 105},                         // 373
 		{Code: template.Text, B: 301, C: 1, Line: 105},                   // 374 ">"
 		{Code: template.Next, A: 7, B: 96, Line: 62},                     // 375
-		{Code: template.Field, A: 6, C: 25, Line: 108},                   // 376
+		{Code: template.Field, A: 6, C: 26, Line: 108},                   // 376
 		{Code: template.Copy, A: 7, B: 6, Line: 108},                     // 377
 		{Code: template.Range, A: 7, B: 390, Line: 108},                  // 378
 		{Code: template.Item, A: 7, B: 9, C: 7, Line: 108},               // 379
@@ -1907,7 +1910,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Copy, A: 9, B: 8, Line: 116},                     // 393
 		{Code: template.LoadInt, A: 10, B: 48, Line: 117},                // 394
 		{Code: template.Copy, A: 11, B: 10, Line: 117},                   // 395
-		{Code: template.Field, A: 12, C: 29, Line: 118},                  // 396
+		{Code: template.Field, A: 12, C: 30, Line: 118},                  // 396
 		{Code: template.LoadText, A: 13, B: 549, C: 6, Line: 118},        // 397 "first3"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 118},             // 398
 		{Code: template.JumpFalse, A: 14, B: 404, Line: 118},             // 399
@@ -1915,13 +1918,13 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Copy, A: 7, B: 15, Line: 118},                    // 401
 		{Code: template.LoadInt, A: 16, B: 97, Line: 118},                // 402
 		{Code: template.Copy, A: 9, B: 16, Line: 118},                    // 403
-		{Code: template.Field, A: 12, C: 29, Line: 119},                  // 404
+		{Code: template.Field, A: 12, C: 30, Line: 119},                  // 404
 		{Code: template.LoadText, A: 13, B: 555, C: 6, Line: 119},        // 405 "first4"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 119},             // 406
 		{Code: template.JumpFalse, A: 14, B: 410, Line: 119},             // 407
 		{Code: template.LoadInt, A: 15, B: 4, Line: 119},                 // 408
 		{Code: template.Copy, A: 7, B: 15, Line: 119},                    // 409
-		{Code: template.Field, A: 12, C: 29, Line: 120},                  // 410
+		{Code: template.Field, A: 12, C: 30, Line: 120},                  // 410
 		{Code: template.LoadText, A: 13, B: 561, C: 6, Line: 120},        // 411 "first6"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 120},             // 412
 		{Code: template.JumpFalse, A: 14, B: 418, Line: 120},             // 413
@@ -1929,29 +1932,29 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Copy, A: 7, B: 15, Line: 120},                    // 415
 		{Code: template.LoadInt, A: 16, B: 94, Line: 120},                // 416
 		{Code: template.Copy, A: 9, B: 16, Line: 120},                    // 417
-		{Code: template.Field, A: 12, C: 29, Line: 121},                  // 418
+		{Code: template.Field, A: 12, C: 30, Line: 121},                  // 418
 		{Code: template.LoadText, A: 13, B: 567, C: 6, Line: 121},        // 419 "first8"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 121},             // 420
 		{Code: template.JumpFalse, A: 14, B: 424, Line: 121},             // 421
 		{Code: template.LoadInt, A: 15, B: 8, Line: 121},                 // 422
 		{Code: template.Copy, A: 7, B: 15, Line: 121},                    // 423
-		{Code: template.Field, A: 12, C: 29, Line: 122},                  // 424
+		{Code: template.Field, A: 12, C: 30, Line: 122},                  // 424
 		{Code: template.LoadText, A: 13, B: 573, C: 7, Line: 122},        // 425 "first12"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 122},             // 426
 		{Code: template.JumpFalse, A: 14, B: 430, Line: 122},             // 427
 		{Code: template.LoadInt, A: 15, B: 12, Line: 122},                // 428
 		{Code: template.Copy, A: 7, B: 15, Line: 122},                    // 429
-		{Code: template.Field, A: 12, C: 29, Line: 123},                  // 430
+		{Code: template.Field, A: 12, C: 30, Line: 123},                  // 430
 		{Code: template.LoadText, A: 13, B: 580, C: 3, Line: 123},        // 431 "mpk"
 		{Code: template.Has, A: 14, B: 12, C: 13, Line: 123},             // 432
 		{Code: template.JumpFalse, A: 14, B: 435, Line: 123},             // 433
 		{Code: template.Copy, A: 11, B: 7, Line: 123},                    // 434
-		{Code: template.Field, A: 13, C: 29, Line: 124},                  // 435
+		{Code: template.Field, A: 13, C: 30, Line: 124},                  // 435
 		{Code: template.LoadText, A: 14, B: 580, C: 3, Line: 124},        // 436 "mpk"
 		{Code: template.Has, A: 15, B: 13, C: 14, Line: 124},             // 437
 		{Code: template.Copy, A: 12, B: 15, Line: 124},                   // 438
 		{Code: template.JumpFalse, A: 12, B: 444, Line: 124},             // 439
-		{Code: template.Field, A: 16, C: 29, Line: 124},                  // 440
+		{Code: template.Field, A: 16, C: 30, Line: 124},                  // 440
 		{Code: template.LoadText, A: 17, B: 583, C: 5, Line: 124},        // 441 "words"
 		{Code: template.Has, A: 18, B: 16, C: 17, Line: 124},             // 442
 		{Code: template.Copy, A: 12, B: 18, Line: 124},                   // 443
@@ -1970,7 +1973,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.LoadInt, A: 20, Line: 129},                       // 456
 		{Code: template.EqualInt, A: 19, B: 18, C: 20, Line: 129},        // 457
 		{Code: template.JumpFalse, A: 19, B: 604, Line: 129},             // 458
-		{Code: template.Field, A: 21, B: 1, C: 26, Line: 130},            // 459
+		{Code: template.Field, A: 21, B: 1, C: 27, Line: 130},            // 459
 		{Code: template.Copy, A: 22, B: 21, Line: 130},                   // 460
 		{Code: template.Range, A: 22, B: 491, Line: 130},                 // 461
 		{Code: template.Item, A: 22, B: 24, C: 22, Line: 130},            // 462
@@ -2022,7 +2025,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Less, A: 32, B: 7, C: 23, Line: 138},             // 508
 		{Code: template.Copy, A: 31, B: 32, Line: 138},                   // 509
 		{Code: template.JumpFalse, A: 31, B: 516, Line: 138},             // 510
-		{Code: template.Field, A: 33, B: 1, C: 29, Line: 138},            // 511
+		{Code: template.Field, A: 33, B: 1, C: 30, Line: 138},            // 511
 		{Code: template.LoadText, A: 34, B: 583, C: 5, Line: 138},        // 512 "words"
 		{Code: template.Has, A: 35, B: 33, C: 34, Line: 138},             // 513
 		{Code: template.Not, A: 36, B: 35, Line: 138},                    // 514
@@ -2040,7 +2043,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Equal, A: 26, B: 25, C: 28, Line: 139},           // 526
 		{Code: template.Copy, A: 24, B: 26, Line: 139},                   // 527
 		{Code: template.JumpFalse, A: 24, B: 545, Line: 139},             // 528
-		{Code: template.Field, A: 29, B: 1, C: 29, Line: 139},            // 529
+		{Code: template.Field, A: 29, B: 1, C: 30, Line: 139},            // 529
 		{Code: template.LoadText, A: 30, B: 583, C: 5, Line: 139},        // 530 "words"
 		{Code: template.Has, A: 31, B: 29, C: 30, Line: 139},             // 531
 		{Code: template.Not, A: 32, B: 31, Line: 139},                    // 532
@@ -2050,7 +2053,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Less, A: 35, B: 34, C: 23, Line: 139},            // 536
 		{Code: template.Copy, A: 33, B: 35, Line: 139},                   // 537
 		{Code: template.JumpTrue, A: 33, B: 544, Line: 139},              // 538
-		{Code: template.Field, A: 36, B: 1, C: 29, Line: 139},            // 539
+		{Code: template.Field, A: 36, B: 1, C: 30, Line: 139},            // 539
 		{Code: template.LoadText, A: 37, B: 664, C: 7, Line: 139},        // 540 "forward"
 		{Code: template.Has, A: 38, B: 36, C: 37, Line: 139},             // 541
 		{Code: template.Not, A: 39, B: 38, Line: 139},                    // 542
@@ -2063,7 +2066,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 140},       // 549
 		{Code: template.Print, A: 24, Line: 140},                         // 550
 		{Code: template.Text, B: 301, C: 1, Line: 140},                   // 551 ">"
-		{Code: template.Field, A: 24, B: 1, C: 29, Line: 140},            // 552
+		{Code: template.Field, A: 24, B: 1, C: 30, Line: 140},            // 552
 		{Code: template.LoadText, A: 25, B: 583, C: 5, Line: 140},        // 553 "words"
 		{Code: template.Has, A: 26, B: 24, C: 25, Line: 140},             // 554
 		{Code: template.JumpFalse, A: 26, B: 560, Line: 140},             // 555
@@ -2119,7 +2122,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Fail, B: 732, C: 62, Line: 145},                  // 605 "the phone has a pickup code for each account, not for each key"
 		{Code: template.Print, A: 18, Line: 145},                         // 606
 		{Code: template.Next, A: 15, B: 454, Line: 128},                  // 607
-		{Code: template.Field, A: 14, C: 26, Line: 147},                  // 608
+		{Code: template.Field, A: 14, C: 27, Line: 147},                  // 608
 		{Code: template.Copy, A: 15, B: 14, Line: 147},                   // 609
 		{Code: template.Range, A: 15, B: 635, Line: 147},                 // 610
 		{Code: template.Item, A: 15, B: 17, C: 15, Line: 147},            // 611
@@ -2233,7 +2236,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.PrintInt, A: 38, Line: 164},                      // 719
 		{Code: template.Text, B: 301, C: 1, Line: 164},                   // 720 ">"
 		{Code: template.Next, A: 15, B: 638, Line: 154},                  // 721
-		{Code: template.Field, A: 14, C: 26, Line: 167},                  // 722
+		{Code: template.Field, A: 14, C: 27, Line: 167},                  // 722
 		{Code: template.Copy, A: 15, B: 14, Line: 167},                   // 723
 		{Code: template.Range, A: 15, B: 754, Line: 167},                 // 724
 		{Code: template.Item, A: 15, B: 17, C: 15, Line: 167},            // 725
@@ -2265,7 +2268,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.TextInt, A: 32, B: 798, C: 6, Line: 172},         // 751 ">-1</P"
 		{Code: template.Text, B: 301, C: 1, Line: 172},                   // 752 ">"
 		{Code: template.Next, A: 15, B: 725, Line: 167},                  // 753
-		{Code: template.Field, A: 14, C: 28, Line: 175},                  // 754
+		{Code: template.Field, A: 14, C: 29, Line: 175},                  // 754
 		{Code: template.Copy, A: 15, B: 14, Line: 175},                   // 755
 		{Code: template.Range, A: 15, B: 763, Line: 175},                 // 756
 		{Code: template.Item, A: 15, B: 17, C: 15, Line: 175},            // 757
@@ -2471,7 +2474,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Text, C: 56, Line: 1},                             // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
 		{Code: template.Text, B: 56, C: 15, Line: 5},                      // 1 "<polycomConfig>"
 		{Code: template.Text, B: 71, C: 83, Line: 6},                      // 2 "\n<checkin\n prov.polling.enabled=\"1\"\n prov.polling.mode=\"rel\"\n prov.polling.period=\""
-		{Code: template.PrintFieldInt, B: 20, Line: 10},                   // 3
+		{Code: template.PrintFieldInt, B: 21, Line: 10},                   // 3
 		{Code: template.Text, B: 154, C: 1, Line: 10},                     // 4 "\""
 		{Code: template.Text, B: 155, C: 66, Line: 11},                    // 5 "\n prov.autoConfigUpload.enabled=\"0\"\n feature.logUpload.enabled=\"0\""
 		{Code: template.Text, B: 221, C: 56, Line: 14},                    // 6 "\n voIpProt.SIP.specialEvent.checkSync.alwaysReboot=\"0\"/>"
@@ -2496,7 +2499,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.TextField, A: 4, B: 405, C: 30, Line: 31},         // 25 "\n<ntp\n tcpIpApp.sntp.address=\""
 		{Code: template.Text, B: 435, C: 43, Line: 31},                    // 26 "\"\n tcpIpApp.sntp.address.overrideDHCP=\"1\"/>"
 		{Code: template.Next, A: 2, B: 21, Line: 28},                      // 27
-		{Code: template.Field, A: 1, C: 23, Line: 35},                     // 28
+		{Code: template.Field, A: 1, C: 24, Line: 35},                     // 28
 		{Code: template.JumpFalse, A: 1, B: 141, Line: 35},                // 29
 		{Code: template.Text, B: 478, C: 34, Line: 35},                    // 30 "\n<clock\n tcpIpApp.sntp.gmtOffset=\""
 		{Code: template.Field, A: 3, B: 1, C: 2, Line: 37},                // 31
@@ -2610,7 +2613,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Text, B: 154, C: 1, Line: 55},                     // 139 "\""
 		{Code: template.Text, B: 1273, C: 2, Line: 57},                    // 140 "/>"
 		{Code: template.Text, B: 1275, C: 8, Line: 58},                    // 141 "\n<codecs"
-		{Code: template.Field, A: 1, C: 27, Line: 60},                     // 142
+		{Code: template.Field, A: 1, C: 28, Line: 60},                     // 142
 		{Code: template.Copy, A: 2, B: 1, Line: 60},                       // 143
 		{Code: template.Range, A: 2, B: 157, Line: 60},                    // 144
 		{Code: template.Item, A: 2, B: 4, C: 2, Line: 60},                 // 145
@@ -2643,7 +2646,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Text, B: 1420, C: 106, Line: 71},                  // 172 "\n mb.main.home=\"\"\n softkey.1.label=\"\"\n softkey.1.action=\"\"\n softkey.1.use.idle=\"0\"\n softkey.1.enable=\"0\"/>"
 		{Code: template.LoadInt, A: 1, Line: 79},                          // 173
 		{Code: template.Copy, A: 2, B: 1, Line: 79},                       // 174
-		{Code: template.Field, A: 3, C: 24, Line: 80},                     // 175
+		{Code: template.Field, A: 3, C: 25, Line: 80},                     // 175
 		{Code: template.Copy, A: 4, B: 3, Line: 80},                       // 176
 		{Code: template.Range, A: 4, B: 185, Line: 80},                    // 177
 		{Code: template.Item, A: 4, B: 6, C: 4, Line: 80},                 // 178
@@ -2659,7 +2662,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Print, A: 3, Line: 84},                            // 188
 		{Code: template.Text, B: 377, C: 3, Line: 84},                     // 189 "\"/>"
 		{Code: template.Copy, A: 3, Line: 85},                             // 190
-		{Code: template.Field, A: 4, C: 24, Line: 86},                     // 191
+		{Code: template.Field, A: 4, C: 25, Line: 86},                     // 191
 		{Code: template.Copy, A: 5, B: 4, Line: 86},                       // 192
 		{Code: template.Range, A: 5, B: 288, Line: 86},                    // 193
 		{Code: template.Item, A: 5, B: 7, C: 5, Line: 86},                 // 194
@@ -2694,7 +2697,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 98},             // 223
 		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 99},           // 224 "\"\n reg."
 		{Code: template.Text, B: 1751, C: 29, Line: 99},                   // 225 ".server.1.subscribe.expires=\""
-		{Code: template.PrintFieldInt, A: 3, B: 21, Line: 99},             // 226
+		{Code: template.PrintFieldInt, A: 3, B: 22, Line: 99},             // 226
 		{Code: template.Text, B: 154, C: 1, Line: 99},                     // 227 "\""
 		{Code: template.JumpField, A: 7, B: 244, C: 4, Line: 100},         // 228
 		{Code: template.TextInt, A: 9, B: 1780, C: 6, Line: 101},          // 229 "\n reg."
@@ -2756,7 +2759,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.TextInt, A: 9, B: 2012, C: 34, Line: 116},         // 285 ".callBackMode=\"disabled\"\n msg.mwi."
 		{Code: template.Text, B: 2046, C: 14, Line: 116},                  // 286 ".callBack=\"\"/>"
 		{Code: template.Next, A: 5, B: 194, Line: 86},                     // 287
-		{Code: template.Field, A: 4, C: 25, Line: 119},                    // 288
+		{Code: template.Field, A: 4, C: 26, Line: 119},                    // 288
 		{Code: template.Copy, A: 5, B: 4, Line: 119},                      // 289
 		{Code: template.Range, A: 5, B: 301, Line: 119},                   // 290
 		{Code: template.Item, A: 5, B: 7, C: 5, Line: 119},                // 291
@@ -2784,7 +2787,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Field, A: 8, B: 7, C: 1, Line: 137},               // 313
 		{Code: template.Copy, A: 9, B: 8, Line: 137},                      // 314
 		{Code: template.JumpField, A: 7, B: 350, Line: 138},               // 315
-		{Code: template.Field, A: 10, B: 3, C: 29, Line: 139},             // 316
+		{Code: template.Field, A: 10, B: 3, C: 30, Line: 139},             // 316
 		{Code: template.LoadText, A: 11, B: 2303, C: 15, Line: 139},       // 317 "modules-after-6"
 		{Code: template.Has, A: 12, B: 10, C: 11, Line: 139},              // 318
 		{Code: template.JumpFalse, A: 12, B: 324, Line: 139},              // 319
@@ -2792,7 +2795,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Add, A: 14, B: 9, C: 13, Line: 139},               // 321
 		{Code: template.Copy, A: 9, B: 14, Line: 139},                     // 322
 		{Code: template.Jump, B: 335, Line: 139},                          // 323
-		{Code: template.Field, A: 13, B: 3, C: 29, Line: 139},             // 324
+		{Code: template.Field, A: 13, B: 3, C: 30, Line: 139},             // 324
 		{Code: template.LoadText, A: 14, B: 2318, C: 16, Line: 139},       // 325 "modules-after-12"
 		{Code: template.Has, A: 15, B: 13, C: 14, Line: 139},              // 326
 		{Code: template.JumpFalse, A: 15, B: 332, Line: 139},              // 327
@@ -2906,7 +2909,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.LoadText, A: 14, B: 2543, C: 3, Line: 164},        // 435 "EFK"
 		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 164},            // 436
 		{Code: template.JumpFalse, A: 13, B: 480, Line: 164},              // 437
-		{Code: template.Field, A: 15, B: 3, C: 29, Line: 165},             // 438
+		{Code: template.Field, A: 15, B: 3, C: 30, Line: 165},             // 438
 		{Code: template.LoadText, A: 16, B: 2632, C: 3, Line: 165},        // 439 "efk"
 		{Code: template.Has, A: 17, B: 15, C: 16, Line: 165},              // 440
 		{Code: template.Not, A: 18, B: 17, Line: 165},                     // 441
@@ -2951,14 +2954,14 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.TextInt, A: 9, B: 2694, C: 14, Line: 171},         // 480 "\n efk.efklist."
 		{Code: template.Text, B: 2767, C: 13, Line: 171},                  // 481 ".status=\"0\"/>"
 		{Code: template.Next, A: 5, B: 312, Line: 136},                    // 482
-		{Code: template.Field, A: 4, C: 26, Line: 174},                    // 483
+		{Code: template.Field, A: 4, C: 27, Line: 174},                    // 483
 		{Code: template.Copy, A: 5, B: 4, Line: 174},                      // 484
 		{Code: template.Range, A: 5, B: 530, Line: 174},                   // 485
 		{Code: template.Item, A: 5, B: 7, C: 5, Line: 174},                // 486
 		{Code: template.Field, A: 8, B: 7, C: 1, Line: 175},               // 487
 		{Code: template.Copy, A: 9, B: 8, Line: 175},                      // 488
 		{Code: template.JumpField, A: 7, B: 524, Line: 176},               // 489
-		{Code: template.Field, A: 10, B: 3, C: 29, Line: 177},             // 490
+		{Code: template.Field, A: 10, B: 3, C: 30, Line: 177},             // 490
 		{Code: template.LoadText, A: 11, B: 2303, C: 15, Line: 177},       // 491 "modules-after-6"
 		{Code: template.Has, A: 12, B: 10, C: 11, Line: 177},              // 492
 		{Code: template.JumpFalse, A: 12, B: 498, Line: 177},              // 493
@@ -2966,7 +2969,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Add, A: 14, B: 9, C: 13, Line: 177},               // 495
 		{Code: template.Copy, A: 9, B: 14, Line: 177},                     // 496
 		{Code: template.Jump, B: 509, Line: 177},                          // 497
-		{Code: template.Field, A: 13, B: 3, C: 29, Line: 177},             // 498
+		{Code: template.Field, A: 13, B: 3, C: 30, Line: 177},             // 498
 		{Code: template.LoadText, A: 14, B: 2318, C: 16, Line: 177},       // 499 "modules-after-12"
 		{Code: template.Has, A: 15, B: 13, C: 14, Line: 177},              // 500
 		{Code: template.JumpFalse, A: 15, B: 506, Line: 177},              // 501
@@ -2999,7 +3002,7 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Text, B: 2767, C: 13, Line: 184},                  // 528 ".status=\"0\"/>"
 		{Code: template.Next, A: 5, B: 486, Line: 174},                    // 529
 		{Code: template.Text, B: 2872, C: 7, Line: 185},                   // 530 "\n<extra"
-		{Code: template.Field, A: 4, C: 28, Line: 187},                    // 531
+		{Code: template.Field, A: 4, C: 29, Line: 187},                    // 531
 		{Code: template.Copy, A: 5, B: 4, Line: 187},                      // 532
 		{Code: template.Range, A: 5, B: 539, Line: 187},                   // 533
 		{Code: template.Item, A: 5, B: 7, C: 5, Line: 187},                // 534
@@ -3027,7 +3030,7 @@ var polycomMacCfg = template.Program{
 		{Code: template.Text, B: 68, C: 16, Line: 4},             // 4 " APP_FILE_PATH=\""
 		{Code: template.Print, A: 1, Line: 4},                    // 5
 		{Code: template.Text, B: 84, C: 1, Line: 4},              // 6 "\""
-		{Code: template.TextField, B: 85, C: 15, D: 15, Line: 4}, // 7 " CONFIG_FILES=\""
+		{Code: template.TextField, B: 85, C: 15, D: 16, Line: 4}, // 7 " CONFIG_FILES=\""
 		{Code: template.Text, B: 100, C: 143, Line: 4},           // 8 "-settings.cfg\" MISC_FILES=\"\" LOG_FILE_DIRECTORY=\"\" OVERRIDES_DIRECTORY=\"\" CONTACTS_DIRECTORY=\"\" LICENSE_DIRECTORY=\"\" CALL_LISTS_DIRECTORY=\"\"/>\n"
 	},
 }
@@ -3698,16 +3701,16 @@ var snomPhoneHtm = template.Program{
 	Ops: []template.Op{
 		{Code: template.Text, C: 66, Line: 4},                             // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<settings>\n<phone-settings>"
 		{Code: template.Text, B: 66, C: 75, Line: 7},                      // 1 "\n<auto_reboot_on_setting_change perm=\"R\">on</auto_reboot_on_setting_change>"
-		{Code: template.TextField, B: 141, C: 27, D: 18, Line: 10},        // 2 "\n<setting_server perm=\"RW\">"
+		{Code: template.TextField, B: 141, C: 27, D: 19, Line: 10},        // 2 "\n<setting_server perm=\"RW\">"
 		{Code: template.Text, B: 168, C: 17, Line: 10},                    // 3 "</setting_server>"
-		{Code: template.Field, A: 1, C: 19, Line: 11},                     // 4
+		{Code: template.Field, A: 1, C: 20, Line: 11},                     // 4
 		{Code: template.JumpFalse, A: 1, B: 10, Line: 11},                 // 5
-		{Code: template.TextField, B: 185, C: 28, D: 15, Line: 12},        // 6 "\n<http_client_user perm=\"R\">"
+		{Code: template.TextField, B: 185, C: 28, D: 16, Line: 12},        // 6 "\n<http_client_user perm=\"R\">"
 		{Code: template.Text, B: 213, C: 47, Line: 12},                    // 7 "</http_client_user>\n<http_client_pass perm=\"R\">"
 		{Code: template.Print, A: 1, Line: 13},                            // 8
 		{Code: template.Text, B: 260, C: 19, Line: 13},                    // 9 "</http_client_pass>"
 		{Code: template.Text, B: 279, C: 92, Line: 16},                    // 10 "\n<prov_polling_enabled perm=\"R\">off</prov_polling_enabled>\n<settings_refresh_timer perm=\"R\">"
-		{Code: template.PrintFieldInt, B: 20, Line: 18},                   // 11
+		{Code: template.PrintFieldInt, B: 21, Line: 18},                   // 11
 		{Code: template.Text, B: 371, C: 25, Line: 18},                    // 12 "</settings_refresh_timer>"
 		{Code: template.Text, B: 396, C: 38, Line: 19},                    // 13 "\n<pnp_config perm=\"R\">off</pnp_config>"
 		{Code: template.JumpField, B: 18, C: 12, Line: 21},                // 14
@@ -3724,7 +3727,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Text, B: 702, C: 89, Line: 31},                    // 25 "</admin_mode_password_confirm>\n<http_user perm=\"R\">admin</http_user>\n<http_pass perm=\"R\">"
 		{Code: template.Print, A: 1, Line: 33},                            // 26
 		{Code: template.Text, B: 791, C: 12, Line: 33},                    // 27 "</http_pass>"
-		{Code: template.Field, A: 2, C: 29, Line: 34},                     // 28
+		{Code: template.Field, A: 2, C: 30, Line: 34},                     // 28
 		{Code: template.LoadText, A: 3, B: 803, C: 13, Line: 34},          // 29 "phone-manager"
 		{Code: template.Has, A: 4, B: 2, C: 3, Line: 34},                  // 30
 		{Code: template.JumpFalse, A: 4, B: 35, Line: 34},                 // 31
@@ -3749,7 +3752,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Jump, B: 52, Line: 46},                            // 50
 		{Code: template.Next, A: 2, B: 47, Line: 44},                      // 51
 		{Code: template.Text, B: 1044, C: 78, Line: 47},                   // 52 "\n<retry_after_failed_register perm=\"R\">30,60:600</retry_after_failed_register>"
-		{Code: template.Field, A: 1, C: 23, Line: 49},                     // 53
+		{Code: template.Field, A: 1, C: 24, Line: 49},                     // 53
 		{Code: template.JumpFalse, A: 1, B: 60, Line: 49},                 // 54
 		{Code: template.Text, B: 1122, C: 20, Line: 49},                   // 55 "\n<timezone perm=\"R\">"
 		{Code: template.Field, A: 2, B: 1, Line: 50},                      // 56
@@ -3765,7 +3768,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Jump, B: 68, Line: 52},                            // 66
 		{Code: template.Text, B: 1200, C: 62, Line: 54},                   // 67 "\n<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>"
 		{Code: template.Copy, A: 1, Line: 57},                             // 68
-		{Code: template.Field, A: 2, C: 24, Line: 58},                     // 69
+		{Code: template.Field, A: 2, C: 25, Line: 58},                     // 69
 		{Code: template.Copy, A: 3, B: 2, Line: 58},                       // 70
 		{Code: template.Range, A: 3, B: 203, Line: 58},                    // 71
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 58},                 // 72
@@ -3862,7 +3865,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 70},             // 163
 		{Code: template.TextInt, A: 7, B: 1593, C: 46, Line: 71},          // 164 "</user_expiry>\n<user_subscription_expiry idx=\""
 		{Code: template.Text, B: 1329, C: 11, Line: 71},                   // 165 "\" perm=\"R\">"
-		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 71},             // 166
+		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 71},             // 166
 		{Code: template.Text, B: 1639, C: 27, Line: 71},                   // 167 "</user_subscription_expiry>"
 		{Code: template.TextInt, A: 7, B: 1666, C: 17, Line: 73},          // 168 "\n<user_srtp idx=\""
 		{Code: template.Text, B: 1329, C: 11, Line: 73},                   // 169 "\" perm=\"R\">"
@@ -3884,10 +3887,10 @@ var snomPhoneHtm = template.Program{
 		{Code: template.JumpFalse, A: 8, B: 187, Line: 75},                // 185
 		{Code: template.Print, A: 8, Line: 75},                            // 186
 		{Code: template.Text, B: 1749, C: 15, Line: 75},                   // 187 "</user_mailbox>"
-		{Code: template.JumpField, A: 1, B: 202, C: 27, Line: 76},         // 188
+		{Code: template.JumpField, A: 1, B: 202, C: 28, Line: 76},         // 188
 		{Code: template.TextInt, A: 7, B: 1764, C: 27, Line: 77},          // 189 "\n<codec_priority_list idx=\""
 		{Code: template.Text, B: 1329, C: 11, Line: 77},                   // 190 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 1, C: 27, Line: 78},               // 191
+		{Code: template.Field, A: 8, B: 1, C: 28, Line: 78},               // 191
 		{Code: template.Copy, A: 9, B: 8, Line: 78},                       // 192
 		{Code: template.Range, A: 9, B: 201, Line: 78},                    // 193
 		{Code: template.Item, A: 9, B: 11, C: 9, Line: 78},                // 194
@@ -3899,7 +3902,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Next, A: 9, B: 194, Line: 78},                     // 200
 		{Code: template.Text, B: 1792, C: 37, Line: 78},                   // 201 "telephone-event</codec_priority_list>"
 		{Code: template.Next, A: 3, B: 72, Line: 58},                      // 202
-		{Code: template.Field, A: 2, C: 25, Line: 81},                     // 203
+		{Code: template.Field, A: 2, C: 26, Line: 81},                     // 203
 		{Code: template.Copy, A: 3, B: 2, Line: 81},                       // 204
 		{Code: template.Range, A: 3, B: 213, Line: 81},                    // 205
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 81},                 // 206
@@ -3909,7 +3912,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 83},              // 210
 		{Code: template.Text, B: 1874, C: 23, Line: 83},                   // 211 "\" perm=\"R\"></user_pass>"
 		{Code: template.Next, A: 3, B: 206, Line: 81},                     // 212
-		{Code: template.Field, A: 2, C: 28, Line: 85},                     // 213
+		{Code: template.Field, A: 2, C: 29, Line: 85},                     // 213
 		{Code: template.Copy, A: 3, B: 2, Line: 85},                       // 214
 		{Code: template.Range, A: 3, B: 222, Line: 85},                    // 215
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 85},                 // 216
@@ -3932,7 +3935,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Add, A: 11, B: 3, C: 10, Line: 93},                // 233
 		{Code: template.Copy, A: 3, B: 11, Line: 93},                      // 234
 		{Code: template.Next, A: 5, B: 228, Line: 93},                     // 235
-		{Code: template.Field, A: 4, C: 26, Line: 94},                     // 236
+		{Code: template.Field, A: 4, C: 27, Line: 94},                     // 236
 		{Code: template.Copy, A: 5, B: 4, Line: 94},                       // 237
 		{Code: template.Range, A: 5, B: 247, Line: 94},                    // 238
 		{Code: template.Item, A: 5, B: 7, C: 5, Line: 94},                 // 239
@@ -4103,7 +4106,7 @@ var snomPhoneHtm = template.Program{
 		{Code: template.TextField, A: 1, B: 2181, C: 1, D: 10, Line: 109}, // 404 "|"
 		{Code: template.Text, B: 2182, C: 7, Line: 110},                   // 405 "</fkey>"
 		{Code: template.Next, A: 5, B: 250, Line: 95},                     // 406
-		{Code: template.Field, A: 4, C: 26, Line: 112},                    // 407
+		{Code: template.Field, A: 4, C: 27, Line: 112},                    // 407
 		{Code: template.Copy, A: 5, B: 4, Line: 112},                      // 408
 		{Code: template.Range, A: 5, B: 436, Line: 112},                   // 409
 		{Code: template.Item, A: 5, B: 7, C: 5, Line: 112},                // 410
@@ -4191,6 +4194,22 @@ var yealinkTables = []template.Table{
 		"udp\t0\n"},
 }
 
+var yealinkMacBootOverwrite = template.Program{
+	Source: "mac.boot.overwrite.tmpl",
+	Cells:  1,
+	Escape: keyvalue.Append,
+	Root:   profile.Phone,
+	Tables: yealinkTables,
+	Text: "#!version:1.0.0.1\n" +
+		"include:config \".cfg\"\n" +
+		"overwrite_mode = 1\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 18, Line: 1},                    // 0 "#!version:1.0.0.1\n"
+		{Code: template.TextField, B: 18, C: 16, D: 16, Line: 4}, // 1 "include:config \""
+		{Code: template.Text, B: 34, C: 25, Line: 4},             // 2 ".cfg\"\noverwrite_mode = 1\n"
+	},
+}
+
 var yealinkMacBoot = template.Program{
 	Source: "mac.boot.tmpl",
 	Cells:  1,
@@ -4201,7 +4220,7 @@ var yealinkMacBoot = template.Program{
 		"include:config \".cfg\"\n",
 	Ops: []template.Op{
 		{Code: template.Text, C: 18, Line: 1},                    // 0 "#!version:1.0.0.1\n"
-		{Code: template.TextField, B: 18, C: 16, D: 15, Line: 5}, // 1 "include:config \""
+		{Code: template.TextField, B: 18, C: 16, D: 16, Line: 5}, // 1 "include:config \""
 		{Code: template.Text, B: 34, C: 6, Line: 5},              // 2 ".cfg\"\n"
 	},
 }
@@ -4254,14 +4273,14 @@ var yealinkMacCfg = template.Program{
 		"linekey..type = 0\n",
 	Ops: []template.Op{
 		{Code: template.Text, C: 17, Line: 4},                             // 0 "#!version:1.0.0.1"
-		{Code: template.TextField, B: 17, C: 36, D: 18, Line: 7},          // 1 "\nstatic.auto_provision.server.url = "
-		{Code: template.Field, A: 1, C: 19, Line: 8},                      // 2
+		{Code: template.TextField, B: 17, C: 36, D: 19, Line: 7},          // 1 "\nstatic.auto_provision.server.url = "
+		{Code: template.Field, A: 1, C: 20, Line: 8},                      // 2
 		{Code: template.JumpFalse, A: 1, B: 7, Line: 8},                   // 3
-		{Code: template.TextField, B: 53, C: 41, D: 15, Line: 9},          // 4 "\nstatic.auto_provision.server.username = "
+		{Code: template.TextField, B: 53, C: 41, D: 16, Line: 9},          // 4 "\nstatic.auto_provision.server.username = "
 		{Code: template.Text, B: 94, C: 41, Line: 9},                      // 5 "\nstatic.auto_provision.server.password = "
 		{Code: template.Print, A: 1, Line: 10},                            // 6
 		{Code: template.Text, B: 135, C: 115, Line: 11},                   // 7 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
-		{Code: template.PrintFieldInt, B: 20, Line: 14},                   // 8
+		{Code: template.PrintFieldInt, B: 21, Line: 14},                   // 8
 		{Code: template.Text, B: 250, C: 82, Line: 14},                    // 9 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
 		{Code: template.Text, B: 332, C: 37, Line: 17},                    // 10 "\nstatic.auto_provision.pnp_enable = 0"
 		{Code: template.Field, A: 1, C: 12, Line: 19},                     // 11
@@ -4273,8 +4292,8 @@ var yealinkMacCfg = template.Program{
 		{Code: template.Text, B: 392, C: 39, Line: 22},                    // 17 "\nstatic.security.user_password = admin:"
 		{Code: template.Print, A: 1, Line: 23},                            // 18
 		{Code: template.Text, B: 431, C: 57, Line: 25},                    // 19 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
-		{Code: template.JumpField, B: 23, C: 22, Line: 27},                // 20
-		{Code: template.PrintFieldInt, B: 22, Line: 27},                   // 21
+		{Code: template.JumpField, B: 23, C: 23, Line: 27},                // 20
+		{Code: template.PrintFieldInt, B: 23, Line: 27},                   // 21
 		{Code: template.Jump, B: 24, Line: 27},                            // 22
 		{Code: template.Text, B: 488, C: 1, Line: 27},                     // 23 "0"
 		{Code: template.Field, A: 1, C: 6, Line: 28},                      // 24
@@ -4297,7 +4316,7 @@ var yealinkMacCfg = template.Program{
 		{Code: template.Next, A: 2, B: 35, Line: 32},                      // 41
 		{Code: template.JumpField, B: 44, C: 7, Line: 35},                 // 42
 		{Code: template.Text, B: 538, C: 36, Line: 35},                    // 43 "\nlocal_time.manual_ntp_srv_prior = 1"
-		{Code: template.Field, A: 1, C: 23, Line: 38},                     // 44
+		{Code: template.Field, A: 1, C: 24, Line: 38},                     // 44
 		{Code: template.JumpFalse, A: 1, B: 94, Line: 38},                 // 45
 		{Code: template.Text, B: 574, C: 49, Line: 38},                    // 46 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
 		{Code: template.Field, A: 3, B: 1, C: 2, Line: 40},                // 47
@@ -4362,7 +4381,7 @@ var yealinkMacCfg = template.Program{
 		{Code: template.Jump, B: 108, Line: 59},                           // 106
 		{Code: template.Text, B: 1066, C: 41, Line: 62},                   // 107 "\nfeatures.pickup.direct_pickup_enable = 0"
 		{Code: template.Copy, A: 1, Line: 65},                             // 108
-		{Code: template.Field, A: 2, C: 24, Line: 66},                     // 109
+		{Code: template.Field, A: 2, C: 25, Line: 66},                     // 109
 		{Code: template.Copy, A: 3, B: 2, Line: 66},                       // 110
 		{Code: template.Range, A: 3, B: 202, Line: 66},                    // 111
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 66},                 // 112
@@ -4412,13 +4431,13 @@ var yealinkMacCfg = template.Program{
 		{Code: template.Field, A: 8, B: 5, C: 7, Line: 93},                // 156
 		{Code: template.Lookup, A: 9, B: 8, C: 3, Line: 93},               // 157
 		{Code: template.Print, A: 9, Line: 93},                            // 158
-		{Code: template.Field, A: 8, B: 1, C: 29, Line: 94},               // 159
+		{Code: template.Field, A: 8, B: 1, C: 30, Line: 94},               // 159
 		{Code: template.LoadText, A: 9, B: 1504, C: 3, Line: 94},          // 160 "blf"
 		{Code: template.Has, A: 10, B: 8, C: 9, Line: 94},                 // 161
 		{Code: template.JumpFalse, A: 10, B: 166, Line: 94},               // 162
 		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 95},           // 163 "\naccount."
 		{Code: template.Text, B: 1507, C: 24, Line: 95},                   // 164 ".blf.subscribe_period = "
-		{Code: template.PrintFieldInt, A: 1, B: 21, Line: 95},             // 165
+		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 95},             // 165
 		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 97},           // 166 "\naccount."
 		{Code: template.Text, B: 1531, C: 17, Line: 97},                   // 167 ".subscribe_mwi = "
 		{Code: template.JumpField, A: 5, B: 171, C: 9, Line: 97},          // 168
@@ -4431,7 +4450,7 @@ var yealinkMacCfg = template.Program{
 		{Code: template.PrintField, A: 5, B: 8, Line: 98},                 // 175
 		{Code: template.Jump, B: 178, Line: 98},                           // 176
 		{Code: template.Text, B: 1568, C: 6, Line: 98},                    // 177 "%NULL%"
-		{Code: template.Field, A: 8, B: 1, C: 27, Line: 99},               // 178
+		{Code: template.Field, A: 8, B: 1, C: 28, Line: 99},               // 178
 		{Code: template.Copy, A: 9, B: 8, Line: 99},                       // 179
 		{Code: template.Range, A: 9, B: 201, Line: 99},                    // 180
 		{Code: template.Item, A: 9, B: 11, C: 9, Line: 99},                // 181
@@ -4455,7 +4474,7 @@ var yealinkMacCfg = template.Program{
 		{Code: template.PrintFieldInt, A: 11, B: 2, Line: 102},            // 199
 		{Code: template.Next, A: 9, B: 181, Line: 99},                     // 200
 		{Code: template.Next, A: 3, B: 112, Line: 66},                     // 201
-		{Code: template.Field, A: 2, C: 25, Line: 106},                    // 202
+		{Code: template.Field, A: 2, C: 26, Line: 106},                    // 202
 		{Code: template.Copy, A: 3, B: 2, Line: 106},                      // 203
 		{Code: template.Range, A: 3, B: 210, Line: 106},                   // 204
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 106},                // 205
@@ -4531,7 +4550,7 @@ var yealinkMacCfg = template.Program{
 		{Code: template.Jump, B: 277, Line: 123},                          // 275
 		{Code: template.Text, B: 1568, C: 6, Line: 123},                   // 276 "%NULL%"
 		{Code: template.Next, A: 3, B: 213, Line: 109},                    // 277
-		{Code: template.Field, A: 2, C: 26, Line: 126},                    // 278
+		{Code: template.Field, A: 2, C: 27, Line: 126},                    // 278
 		{Code: template.Copy, A: 3, B: 2, Line: 126},                      // 279
 		{Code: template.Range, A: 3, B: 293, Line: 126},                   // 280
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 126},                // 281
@@ -4546,7 +4565,7 @@ var yealinkMacCfg = template.Program{
 		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 130},             // 290
 		{Code: template.Text, B: 1684, C: 9, Line: 130},                   // 291 ".type = 0"
 		{Code: template.Next, A: 3, B: 281, Line: 126},                    // 292
-		{Code: template.Field, A: 2, C: 28, Line: 133},                    // 293
+		{Code: template.Field, A: 2, C: 29, Line: 133},                    // 293
 		{Code: template.Copy, A: 3, B: 2, Line: 133},                      // 294
 		{Code: template.Range, A: 3, B: 300, Line: 133},                   // 295
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 133},                // 296

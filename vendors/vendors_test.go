@@ -399,15 +399,22 @@ func TestOtherFiles(t *testing.T) {
 			if f.Kind == "config" || f.Program == nil {
 				continue
 			}
-			want, ok := l.files[f.Kind]
-			if !ok {
-				t.Fatalf("%s: no test of it", f.Kind)
-			}
-			for seed := range uint64(50) {
-				d := randomDevice(s, l.settings, seed, seed)
-				body, err := render(d.tenantDocument, d.deviceDocument, p, f.Kind)
-				if err == nil && string(body) != want(d) {
-					t.Fatalf("%s is %q, want %q", f.Kind, body, want(d))
+			for _, v := range s.Files[i].Templates() {
+				name := strings.TrimSpace(f.Kind + " " + v.Version)
+				want, ok := l.files[name]
+				if !ok {
+					t.Fatalf("%s: no test of it", name)
+				}
+				for seed := range uint64(50) {
+					d := randomDevice(s, l.settings, seed, seed)
+					r, _, err := phone(d.tenantDocument, d.deviceDocument, p)
+					if err != nil {
+						continue
+					}
+					body, stopped := new(template.Machine).Run(f.Choose(v.Version), nil, r)
+					if stopped == nil && string(body) != want(d) {
+						t.Fatalf("%s is %q, want %q", name, body, want(d))
+					}
 				}
 			}
 		}
@@ -421,10 +428,17 @@ func TestTextTemplateAgrees(t *testing.T) {
 		for name, words := range s.Tables {
 			tables[name] = words
 		}
-		for i, f := range s.Files {
-			if f.Template == "" {
-				continue
+		type version struct {
+			source.Version
+			program *template.Program
+		}
+		var versions []version
+		for i := range s.Files {
+			for _, v := range s.Files[i].Templates() {
+				versions = append(versions, version{v, p.Files[i].Choose(v.Version)})
 			}
+		}
+		for _, f := range versions {
 			text, err := os.ReadFile(filepath.Join(s.Vendor, f.Template))
 			if err != nil {
 				t.Fatal(err)
@@ -442,7 +456,7 @@ func TestTextTemplateAgrees(t *testing.T) {
 				}
 				var want bytes.Buffer
 				failed := standard.Execute(&want, reference.Data(profile.Phone, r))
-				got, stopped := new(template.Machine).Run(p.Files[i].Program, nil, r)
+				got, stopped := new(template.Machine).Run(f.program, nil, r)
 				switch {
 				case stopped != nil && failed != nil:
 					stops++

@@ -43,7 +43,10 @@ var layouts = map[string]*layout{"yealink": {
 		"account.1.password", "account.16.sip_server.2.address", "account.1.outbound_proxy.2.address", "phone_setting.emergency.number", "phone_setting.phone_lock.unlock_pin", "dialplan.emergency.asserted_id_source",
 	},
 	files: map[string]func(d *device) string{
-		"boot": func(d *device) string { return "#!version:1.0.0.1\ninclude:config \"" + d.mac + ".cfg\"\n" },
+		"boot keep": func(d *device) string { return "#!version:1.0.0.1\ninclude:config \"" + d.mac + ".cfg\"\n" },
+		"boot overwrite": func(d *device) string {
+			return "#!version:1.0.0.1\ninclude:config \"" + d.mac + ".cfg\"\noverwrite_mode = 1\n"
+		},
 	},
 }}
 

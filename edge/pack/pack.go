@@ -72,6 +72,38 @@ type File struct {
 	// Program renders the body; nil is a file that is deliberately not served:
 	// the phone goes on to the next name.
 	Program *template.Program
+	// Versions are all programs of a file that has more than one, Program being
+	// that of the first.
+	Versions []Version
+}
+
+// Version is one of several programs of a file, which a profile chooses by name.
+type Version struct {
+	Name    string
+	Program *template.Program
+}
+
+// Choose returns the program of this version, or the file's own where it has no
+// such version: not every file of a phone changes with each.
+func (f *File) Choose(version string) *template.Program {
+	for i := range f.Versions {
+		if f.Versions[i].Name == version {
+			return f.Versions[i].Program
+		}
+	}
+	return f.Program
+}
+
+// HasVersion says whether any file has a program of this version.
+func (p *Pack) HasVersion(version string) bool {
+	for i := range p.Files {
+		for j := range p.Files[i].Versions {
+			if p.Files[i].Versions[j].Name == version {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Model returns the named model, or nil.

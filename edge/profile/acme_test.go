@@ -17,6 +17,7 @@ var acme = &pack.Pack{
 	Subscribe: pack.Timer{Unit: 1, Min: 30},
 	Boot:      pack.Timer{Unit: 1, Max: 60},
 	Codecs:    []string{"opus", "g722", "pcma", "pcmu"},
+	Files:     []pack.File{{Kind: "config", Versions: []pack.Version{{Name: "old"}, {Name: "new"}}}},
 	Allow:     []string{"screen.*", "ring.tone", "a.*"},
 	Deny:      []string{"screen.lock*", "a.b"},
 }

@@ -127,6 +127,11 @@ func object(schema *record.Schema, json gjson.Result, a *record.Arena) (record.R
 		}
 		return true
 	})
+	for i := 0; i < schema.Required && err == nil; i++ {
+		if !r[i].Set {
+			err = wrong("is required").within(schema.Fields[i].Name)
+		}
+	}
 	return r, err
 }
 

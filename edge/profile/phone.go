@@ -153,6 +153,9 @@ type Builder struct {
 	Password string
 	// Timers are those of the last Build.
 	Timers []Spread
+	// Template is the version of the vendor's templates that the device's profile
+	// chooses; "" leaves it to the pack.
+	Template string
 
 	pack  *pack.Pack
 	model *pack.Model
@@ -198,6 +201,9 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 	b.place = spread.Jump
 	if tenant[TenantPlace].Str == Places[1] {
 		b.place = spread.Modulo
+	}
+	if err := b.template(tenant, device); err != nil {
+		return nil, err
 	}
 	phone[PhoneMAC] = device[DeviceMAC]
 	phone[PhoneMACUpper] = record.Text(upper(b.mac))
@@ -777,6 +783,23 @@ func has(words []string, word string) bool {
 		}
 	}
 	return false
+}
+
+// template finds the version that is chosen for the device's vendor.
+func (b *Builder) template(tenant, device record.Record) *Error {
+	b.Template = ""
+	for _, from := range [...]record.Record{device, tenant} {
+		for _, choice := range from[TemplateField].List {
+			if choice[PairName].Str != b.pack.Vendor {
+				continue
+			}
+			if b.Template = choice[PairValue].Str; !b.pack.HasVersion(b.Template) {
+				return wrong("is not a version of this vendor's templates").within(b.pack.Vendor).within("template")
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // extra collects the extra settings of the device's vendor, sorted by name so

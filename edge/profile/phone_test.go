@@ -56,6 +56,7 @@ var two = map[string][2]string{
 	"timers.subscribe.interval": {"3001", "601"}, "timers.subscribe.window": {"1", "61"}, "timers.subscribe.floor": {"31", "41"},
 	"timers.boot": {"10", "0"},
 	"extra":       {`{"acme":{"ring.tone":"1"}}`, `{"acme":{"ring.tone":"2"}}`},
+	"template":    {`{"acme":"old"}`, `{"acme":"new"}`},
 }
 
 var twoOfALine = map[string][2]string{

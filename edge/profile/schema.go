@@ -4,7 +4,10 @@
 // (package pack does) and fetches nothing.
 package profile
 
-import "stagger/edge/record"
+import (
+	"stagger/edge/record"
+	"stagger/edge/spread"
+)
 
 // Bounds of a document. A document that exceeds one is refused, never cut.
 const (
@@ -202,7 +205,14 @@ var Extra = &record.Schema{Name: "vendor", Fields: []record.Field{
 	{Name: "settings", Kind: record.Map, Of: Setting, Max: 100},
 }}
 
-// Positions in Setting and Extra.
+// TemplateVersion says which of several templates the files of a vendor's devices
+// come from.
+var TemplateVersion = &record.Schema{Name: "version", Fields: []record.Field{
+	{Name: "vendor", Kind: record.String, Rule: record.Name, Min: 1, Max: 32},
+	{Name: "version", Kind: record.String, Rule: record.Name, Min: 1, Max: 32},
+}}
+
+// Positions in Setting, Extra and TemplateVersion.
 const (
 	PairName = iota
 	PairValue
@@ -225,6 +235,7 @@ var settings = []record.Field{
 	{Name: "firmware_url", Kind: record.String, Rule: record.URL, Min: 8, Max: 511},
 	{Name: "timers", Kind: record.Group, Of: Timers, Hidden: true},
 	{Name: "extra", Kind: record.Map, Of: Extra, Max: 16, Hidden: true},
+	{Name: "template", Kind: record.Map, Of: TemplateVersion, Max: 16, Hidden: true},
 }
 
 // Positions in settings, and so in Tenant, Device and Phone.
@@ -244,32 +255,64 @@ const (
 	FirmwareURL
 	TimersField
 	ExtraField
+	TemplateField
 	shared
+)
+
+// tenantSettings are the fields of a tenant that say what its devices get, and so
+// can be rolled out to some of them first. The others say who the tenant is and what
+// it asks of phones before it knows which device that is.
+var tenantSettings = append(settings[:shared:shared],
+	record.Field{Name: "place", Kind: record.String, Words: Places, Default: "jump-1"},
+	record.Field{Name: "url", Kind: record.String, Rule: record.Base, Min: 8, Max: 255},
+	record.Field{Name: "line", Kind: record.Group, Of: LineDefaults},
+)
+
+// Positions in tenantSettings after the shared ones, and so in Tenant.
+const (
+	TenantPlace = shared + iota
+	TenantURL
+	TenantLine
+	rolled
+)
+
+// RolloutSettings are what a rollout puts over the settings of its tenant.
+var RolloutSettings = &record.Schema{Name: "rollout_settings", Fields: tenantSettings}
+
+// Rollout are settings that a share of the tenant's devices have already, in
+// hundredths of a per cent.
+var Rollout = &record.Schema{Name: "rollout", Required: 3, Fields: []record.Field{
+	{Name: "id", Kind: record.String, Rule: record.Name, Min: 1, Max: 32},
+	{Name: "share", Kind: record.Int, Min: 0, Max: spread.Shares},
+	{Name: "settings", Kind: record.Group, Of: RolloutSettings},
+}}
+
+// Positions in Rollout.
+const (
+	RolloutID = iota
+	RolloutShare
+	RolloutSet
 )
 
 // Tenant is the document "tenant:<id>": a customer, and the defaults of all its
 // devices.
-var Tenant = &record.Schema{Name: "tenant", Fields: append(settings[:shared:shared],
+var Tenant = &record.Schema{Name: "tenant", Fields: append(tenantSettings[:rolled:rolled],
 	record.Field{Name: "tenant", Kind: record.String, Rule: record.Tenant, Min: 1, Max: 32},
 	record.Field{Name: "schema", Kind: record.Int, Min: 1, Max: 1, Default: "1"},
 	record.Field{Name: "spread", Kind: record.Int, Min: 1, Max: 1, Default: "1"},
-	record.Field{Name: "place", Kind: record.String, Words: Places, Default: "jump-1"},
-	record.Field{Name: "url", Kind: record.String, Rule: record.Base, Min: 8, Max: 255},
 	record.Field{Name: "auth", Kind: record.String, Words: Auths, Default: "token"},
 	record.Field{Name: "client_cert", Kind: record.Bool, Default: "false"},
-	record.Field{Name: "line", Kind: record.Group, Of: LineDefaults},
+	record.Field{Name: "rollout", Kind: record.Group, Of: Rollout},
 )}
 
-// Positions in Tenant after the shared ones.
+// Positions in Tenant after those that a rollout can set.
 const (
-	TenantID = shared + iota
+	TenantID = rolled + iota
 	TenantSchema
 	TenantSpread
-	TenantPlace
-	TenantURL
 	TenantAuth
 	TenantClientCert
-	TenantLine
+	TenantRollout
 )
 
 // Device is the document "device:<tenant>:<mac>".

@@ -285,6 +285,14 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 		c.invalid(deviceKey, err)
 		return
 	}
+	tenant, cohort := c.builder.Rollout(tenant, mac)
+	if cohort.ID != "" {
+		side := " out"
+		if cohort.In {
+			side = " in"
+		}
+		c.note("cohort", c.join(cohort.ID, side))
+	}
 	if profile.State(tenant, device) == profile.Disabled {
 		c.refuse(404, IsDisabled)
 		return
@@ -360,7 +368,7 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 	if cap(c.body) == 0 {
 		c.body = make([]byte, 0, bodySize)
 	}
-	body, stopped := c.machine.Run(file.Program, c.body[:0], phone)
+	body, stopped := c.machine.Run(file.Choose(c.builder.Template), c.body[:0], phone)
 	c.body = body
 	if stopped != nil {
 		c.fail(c.join(deviceKey, ": ", vendor.Vendor, "/", stopped.Error()))

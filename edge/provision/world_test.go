@@ -35,7 +35,7 @@ line.{{.index}}.label = {{.label}}
 line.{{.index}}.server = {{.server}}
 line.{{.index}}.expires = {{.registration}}
 {{end}}{{with .admin_password}}admin = {{.}}
-{{end}}`)},
+{{end}}`), Versions: []pack.Version{{Name: "new", Program: program("new.tmpl", "#!acme, new\ncheckin = {{.checkin}}\n")}}},
 			{Suffix: ".stop", MAC: true, Kind: "stop", Type: "text/plain; charset=utf-8", Program: program("stop.tmpl", `{{range .lines}}{{.password}}{{end}}
 {{fail "the phone has no such thing"}}`)},
 			{Suffix: "-local.cfg", MAC: true, Kind: "local"},

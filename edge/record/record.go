@@ -43,6 +43,9 @@ type Field struct {
 type Schema struct {
 	Name   string
 	Fields []Field
+	// Required is how many of the fields, from the first one on, must be there for
+	// a record to make sense at all. What else is required, only the whole can say.
+	Required int
 	// Single says that a list of this schema is written as an array of bare
 	// values, each the first field of its record.
 	Single bool

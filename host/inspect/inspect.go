@@ -29,6 +29,10 @@ type Device struct {
 	Pack *pack.Pack
 	// Timers are the device's timers and what became of them.
 	Timers []profile.Spread
+	// Cohort is what the rollout of the tenant means for the device.
+	Cohort profile.Cohort
+	// Template is the version of the pack's templates that its profile chooses.
+	Template string
 
 	phone record.Record
 }
@@ -44,8 +48,11 @@ func Read(tenantDocument, deviceDocument string) (*Device, error) {
 	if bad != nil {
 		return nil, bad
 	}
+	b := profile.Builder{Arena: a}
+	tenant, cohort := b.Rollout(tenant, device[profile.DeviceMAC].Str)
 	d := &Device{
-		MAC: device[profile.DeviceMAC].Str, Tenant: tenant[profile.TenantID].Str,
+		Cohort: cohort,
+		MAC:    device[profile.DeviceMAC].Str, Tenant: tenant[profile.TenantID].Str,
 		Generation: device[profile.DeviceGeneration].Num, State: profile.State(tenant, device),
 		Base: tenant[profile.TenantURL].Str, Auth: tenant[profile.TenantAuth].Str,
 	}
@@ -67,13 +74,12 @@ func Read(tenantDocument, deviceDocument string) (*Device, error) {
 	if d.Pack = provision.Pack(vendors.Packs, vendor); d.Pack == nil {
 		return nil, errors.New("vendor: is not a vendor that this version knows")
 	}
-	b := profile.Builder{Arena: a}
 	// The token's length is that of any; the token itself is of no matter here.
 	phone, bad := b.Build(tenant, device, d.Pack, d.URL("token-of-the-device-----------"))
 	if bad != nil {
 		return nil, bad
 	}
-	d.phone, d.Timers, d.Model = phone, b.Timers, phone[profile.Model].Str
+	d.phone, d.Timers, d.Template, d.Model = phone, b.Timers, b.Template, phone[profile.Model].Str
 	return d, nil
 }
 
@@ -137,11 +143,20 @@ func (d *Device) Check() error {
 		if f.Program == nil {
 			continue
 		}
-		if _, stopped := new(template.Machine).Run(f.Program, nil, d.phone); stopped != nil {
-			return fmt.Errorf("%s/%w", d.Pack.Vendor, stopped)
+		if _, err := d.Render(f); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// Render renders a file of the device's pack, with a token that is none.
+func (d *Device) Render(f *pack.File) ([]byte, error) {
+	body, stopped := new(template.Machine).Run(f.Choose(d.Template), nil, d.phone)
+	if stopped != nil {
+		return nil, fmt.Errorf("%s/%w", d.Pack.Vendor, stopped)
+	}
+	return body, nil
 }
 
 // Place takes an error of Read or Check apart: where in the document something is

@@ -52,6 +52,13 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 			fmt.Fprintf(&body, "Kind: %q", f.Kind)
 			if f.Program != nil {
 				fmt.Fprintf(&body, ", Type: %q, Program: &%s", f.Type, variable(d.Vendor, d.Files[i].Template))
+				if len(f.Versions) > 0 {
+					fmt.Fprintf(&body, ", Versions: []pack.Version{\n")
+					for _, v := range d.Files[i].Templates() {
+						fmt.Fprintf(&body, "{Name: %q, Program: &%s},\n", v.Version, variable(d.Vendor, v.Template))
+					}
+					fmt.Fprintf(&body, "}")
+				}
 			}
 			fmt.Fprintf(&body, "},\n")
 		}

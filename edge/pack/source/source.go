@@ -67,6 +67,28 @@ type File struct {
 	Type     string `json:"type,omitempty"`
 	Template string `json:"template,omitempty"`
 	Why      string `json:"why,omitempty"`
+	// Version is what a profile calls Template where there are more, which are in
+	// Versions.
+	Version  string    `json:"version,omitempty"`
+	Versions []Version `json:"versions,omitempty"`
+}
+
+// Version is another template of a file. It is for a change that a fleet is to get
+// in steps: the files of phones stay as they are until a profile chooses it.
+type Version struct {
+	Version  string `json:"version"`
+	Template string `json:"template"`
+	// Why says what is different.
+	Why string `json:"why"`
+}
+
+// Templates are all templates of a file by version, the one that is used where
+// nobody chooses first. A file with one has no versions, and its name is "".
+func (f *File) Templates() []Version {
+	if f.Template == "" {
+		return nil
+	}
+	return append([]Version{{Version: f.Version, Template: f.Template}}, f.Versions...)
 }
 
 // TimeOfDay is the kind of a timer for which the phone looks at its clock.
@@ -217,21 +239,23 @@ func Read(dir string) (*Descriptor, error) {
 		tables[table] = words
 	}
 	for _, f := range d.Files {
-		if f.Template == "" || d.Programs[f.Template] != nil {
-			continue
+		for _, v := range f.Templates() {
+			if d.Programs[v.Template] != nil {
+				continue
+			}
+			path := filepath.Join(dir, v.Template)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			program, err := compile.Compile(filepath.ToSlash(path), string(text), compile.Options{
+				Root: profile.Phone, Tables: tables, Escapes: Syntaxes[d.Syntax].names(),
+			})
+			if err != nil {
+				return nil, err
+			}
+			d.Programs[v.Template] = program
 		}
-		path := filepath.Join(dir, f.Template)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		program, err := compile.Compile(filepath.ToSlash(path), string(text), compile.Options{
-			Root: profile.Phone, Tables: tables, Escapes: Syntaxes[d.Syntax].names(),
-		})
-		if err != nil {
-			return nil, err
-		}
-		d.Programs[f.Template] = program
 	}
 	return d, nil
 }
@@ -299,6 +323,22 @@ func (d *Descriptor) check(folder string) error {
 		}
 		if f.Template != "" && (f.Type == "" || !strings.Contains(f.Name, "{mac}")) {
 			fail("%s: a file with a body needs a type, and {mac} in its name: what is served must be proven", where)
+		}
+		if (f.Version == "") != (len(f.Versions) == 0) || len(f.Versions) > 0 && f.Template == "" {
+			fail("%s: versions need a template, and the name of its own version", where)
+		}
+		seen := map[string]bool{f.Version: true}
+		if record.Name.Check(f.Version) != "" {
+			fail("%s: version %q: is not a name", where, f.Version)
+		}
+		for _, v := range f.Versions {
+			if v.Version == "" || seen[v.Version] || record.Name.Check(v.Version) != "" {
+				fail("%s: version %q: a name used twice, or none", where, v.Version)
+			}
+			if v.Template == "" || v.Why == "" {
+				fail("%s: version %s: needs a template, and a why for being there", where, v.Version)
+			}
+			seen[v.Version] = true
 		}
 		// Letters in a path are those that the core lets through, and a digit is
 		// free only where no MAC says whose file it is.
@@ -409,6 +449,11 @@ func (d *Descriptor) Pack() pack.Pack {
 		file := pack.File{Kind: f.Kind, Type: f.Type, Prefix: f.Name, Program: d.Programs[f.Template]}
 		if before, after, ok := strings.Cut(f.Name, "{mac}"); ok {
 			file.Prefix, file.Suffix, file.MAC = before, after, true
+		}
+		if len(f.Versions) > 0 {
+			for _, v := range f.Templates() {
+				file.Versions = append(file.Versions, pack.Version{Name: v.Version, Program: d.Programs[v.Template]})
+			}
 		}
 		p.Files = append(p.Files, file)
 	}

@@ -31,7 +31,7 @@ func read(t *testing.T, descriptor, template string) (*Descriptor, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"pack.json": descriptor, "mac.tmpl": template} {
+	for name, text := range map[string]string{"pack.json": descriptor, "mac.tmpl": template, "mac.2.tmpl": "2 " + template} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -132,6 +132,29 @@ func TestEffective(t *testing.T) {
 	}
 }
 
+// A file with versions has the program of each, and its own is the first's.
+func TestVersions(t *testing.T) {
+	d, err := read(t, strings.Replace(goodPack, `"template": "mac.tmpl"`, twoVersions, 1), "{{.mac}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Pack()
+	f, _ := p.File("001565aabb01.cfg")
+	first, second := f.Choose("1"), f.Choose("2")
+	if first == nil || second == nil || first == second || f.Program != first || f.Choose("") != first || f.Choose("3") != first {
+		t.Errorf("%+v", f)
+	}
+	if !p.HasVersion("1") || !p.HasVersion("2") || p.HasVersion("3") || p.HasVersion("") {
+		t.Error("HasVersion")
+	}
+	code, err := Generate([]*Descriptor{d})
+	if want := "Versions: []pack.Version{\n\t\t\t\t{Name: \"1\", Program: &acmeMac},\n\t\t\t\t{Name: \"2\", Program: &acmeMac2},"; err != nil || !strings.Contains(string(code), want) {
+		t.Errorf("%v\n%s", err, code)
+	}
+}
+
+const twoVersions = `"template": "mac.tmpl", "version": "1", "versions": [{"version": "2", "template": "mac.2.tmpl", "why": "better"}]`
+
 // Every mistake in a descriptor is an error that says where.
 func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
@@ -144,6 +167,14 @@ func TestReadRefuses(t *testing.T) {
 		{"template and why", `"template"`, `"why": "x", "template"`, "file {mac}.cfg: needs either a template, or a why"},
 		{"no type", `"type": "text/plain", `, ``, "file {mac}.cfg: a file with a body needs a type"},
 		{"secrets without a MAC", `"why": "nothing can be proven"`, `"type": "text/plain", "template": "mac.tmpl"`, "file model##.cfg: a file with a body needs a type, and {mac}"},
+		{"versions without the name of the first", `"template": "mac.tmpl"`, strings.Replace(twoVersions, `"version": "1", `, "", 1), "file {mac}.cfg: versions need a template, and the name of its own"},
+		{"a name without versions", `"template": "mac.tmpl"`, `"template": "mac.tmpl", "version": "1"`, "file {mac}.cfg: versions need a template, and the name of its own"},
+		{"versions of what is not served", `"why": "nothing can be proven"`, strings.Replace(`"why": "nothing can be proven", `+twoVersions, `"template": "mac.tmpl", `, "", 1), "file model##.cfg: versions need a template"},
+		{"version twice", `"template": "mac.tmpl"`, strings.Replace(twoVersions, `"2"`, `"1"`, 1), `file {mac}.cfg: version "1": a name used twice`},
+		{"version with a blank", `"template": "mac.tmpl"`, strings.Replace(twoVersions, `"2"`, `"the 2"`, 1), `file {mac}.cfg: version "the 2"`},
+		{"first version with a blank", `"template": "mac.tmpl"`, strings.Replace(twoVersions, `"1"`, `"the 1"`, 1), `file {mac}.cfg: version "the 1": is not a name`},
+		{"version without a template", `"template": "mac.tmpl"`, strings.Replace(twoVersions, `"template": "mac.2.tmpl", `, "", 1), "file {mac}.cfg: version 2: needs a template, and a why"},
+		{"version without a why", `"template": "mac.tmpl"`, strings.Replace(twoVersions, `, "why": "better"`, "", 1), "file {mac}.cfg: version 2: needs a template, and a why"},
 		{"name with a slash", `"{mac}.cfg"`, `"a/{mac}.cfg"`, "file a/{mac}.cfg: no phone can ask for it"},
 		{"name with a blank", `"{mac}.cfg"`, `"{mac} .cfg"`, "no phone can ask for it"},
 		{"name with two MACs", `"{mac}.cfg"`, `"{mac}{mac}.cfg"`, "no phone can ask for it"},

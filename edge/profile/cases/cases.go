@@ -48,7 +48,24 @@ const (
     "subscribe": {"interval": 2400, "window": 400, "floor": 180}, "boot": 30
   },
   "keys": [{"module": 0, "index": 2, "type": "blf", "line": 1, "value": "1002", "label": "Bob", "pickup": "*81002"}],
-  "extra": {"acme": {"screen.saver": "10"}, "other": {"a": "b"}},
+  "extra": {"acme": {"screen.saver": "10"}, "other": {"a": "b"}}, "template": {"acme": "old", "other": "3"},
+  "rollout": {
+    "id": "2026-w49", "share": 0, "settings": {
+      "place": "jump-1", "url": "https://prov.example/q",
+      "line": {
+        "enabled": true, "server": "sip3.example", "port": 5071, "transport": "udp", "outbound_proxy": "proxy3.example", "outbound_port": 5081,
+        "register": 800, "srtp": "off", "voicemail": "*96", "mwi": true
+      },
+      "vendor": "acme", "model": "D4", "firmware": "1.2.5", "state": "active", "time_zone": "Europe/Belgrade", "language": "fr",
+      "ntp": ["0.pool.ntp.org"], "admin_password": "adminR", "codecs": ["opus"], "pickup_code": "*7",
+      "phonebook": {"name": "Book R", "url": "https://pbx.example/r.xml"}, "firmware_url": "http://fw.example/r.rom",
+      "timers": {
+        "checkin": {"interval": 43200, "window": 14400, "floor": 1800, "at": "03:30"}, "register": {"interval": 1700, "window": 200, "floor": 100},
+        "subscribe": {"interval": 2300, "window": 300, "floor": 170}, "boot": 20
+      },
+      "keys": [{"type": "dnd"}], "extra": {"acme": {"ring.tone": "9"}}, "template": {"acme": "new"}
+    }
+  },
   "line": {
     "enabled": true, "server": "sip.example", "port": 5070, "transport": "tcp", "outbound_proxy": "proxy.example", "outbound_port": 5080,
     "register": 900, "srtp": "required", "voicemail": "*97", "mwi": false
@@ -64,7 +81,7 @@ const (
     "subscribe": {"interval": 1200, "window": 0, "floor": 30}, "boot": 0
   },
   "keys": [{"type": "line", "line": 2}, {"module": 1, "index": 3, "type": "speed-dial", "line": 1, "value": "+38111222333", "label": "Taxi", "pickup": "*7"}],
-  "extra": {"acme": {"screen.saver": "20", "ring.tone": "3"}},
+  "extra": {"acme": {"screen.saver": "20", "ring.tone": "3"}}, "template": {"acme": "new"},
   "lines": [
     {"index": 1, "user": "1001", "auth_user": "a1001", "password": "pw1", "label": "O'Neil & Sons <Sales>", "display_name": "日本 支店",
      "enabled": true, "server": "sip2.example", "port": 5090, "transport": "udp", "outbound_proxy": "192.0.2.7", "outbound_port": 5091,
@@ -98,6 +115,8 @@ var Accepted = []Good{
 	{"user with marks", Device, LineWith(`"voicemail":"sip:vm@pbx.example"`)},
 	{"URLs", Tenant, TenantWith(`"url":"http://[2001:db8::1]:8080/a%20b","firmware_url":"tftp://192.0.2.1/x?c=d","phonebook":{"url":"https://a"}`)},
 	{"hosts", Tenant, TenantWith(`"ntp":["[::1]","a_b.example"]`)},
+	{"rollout of nothing to nobody", Tenant, TenantWith(`"rollout":{"id":"x","share":0,"settings":{}}`)},
+	{"rollout to everybody", Tenant, TenantWith(`"rollout":{"id":"x","share":10000,"settings":{"template":{"acme":"new"}}}`)},
 	{"all codecs", Tenant, TenantWith(`"codecs":["opus","g722","pcma","pcmu","g729","ilbc","g726-32"]`)},
 	{"as many lines as may be", Device, DeviceWith(`"lines":[` + repeat(`{}`, 250) + `]`)},
 	{"as many keys as may be", Tenant, TenantWith(`"keys":[` + repeat(`{}`, 400) + `]`)},
@@ -198,6 +217,20 @@ var Refused = append([]Bad{
 	{"F13: 17 codecs", Tenant, TenantWith(`"codecs":[` + repeat(`"opus"`, 17) + `]`), "codecs: has more than 16 items"},
 	{"F13: 101 settings", Tenant, TenantWith(`"extra":{"acme":{` + settings(101) + `}}`), "extra.acme: has more than 100 items"},
 	{"F13: 17 vendors", Tenant, TenantWith(`"extra":{` + strings.ReplaceAll(settings(17), `"x"`, `{}`) + `}`), "extra: has more than 16 items"},
+	{"rollout without id", Tenant, TenantWith(`"rollout":{"share":1,"settings":{}}`), "rollout.id: is required"},
+	{"rollout without share", Tenant, TenantWith(`"rollout":{"id":"x","settings":{}}`), "rollout.share: is required"},
+	{"rollout without settings", Tenant, TenantWith(`"rollout":{"id":"x","share":1}`), "rollout.settings: is required"},
+	{"rollout to more than everybody", Tenant, TenantWith(`"rollout":{"id":"x","share":10001,"settings":{}}`), "rollout.share: is not a whole number from 0 to 10000"},
+	{"rollout to half a device", Tenant, TenantWith(`"rollout":{"id":"x","share":0.5,"settings":{}}`), "rollout.share: is not a whole number from 0 to 10000"},
+	{"rollout with a blank in its id", Tenant, TenantWith(`"rollout":{"id":"x y","share":1,"settings":{}}`), "rollout.id: " + notName},
+	{"rollout of who the tenant is", Tenant, TenantWith(`"rollout":{"id":"x","share":1,"settings":{"tenant":"demo"}}`), `rollout.settings: has no field "tenant"`},
+	{"rollout of what a phone has to show", Tenant, TenantWith(`"rollout":{"id":"x","share":1,"settings":{"auth":"open"}}`), `rollout.settings: has no field "auth"`},
+	{"rollout in a rollout", Tenant, TenantWith(`"rollout":{"id":"x","share":1,"settings":{"rollout":{}}}`), `rollout.settings: has no field "rollout"`},
+	{"bad setting of a rollout", Tenant, TenantWith(`"rollout":{"id":"x","share":1,"settings":{"timers":{"boot":-1}}}`), "rollout.settings.timers.boot: is not a whole number from 0 to 3600"},
+	{"rollout of a device", Device, DeviceWith(`"rollout":{"id":"x","share":1,"settings":{}}`), `has no field "rollout"`},
+	{"template as a word", Tenant, TenantWith(`"template":"new"`), "template: is not an object"},
+	{"empty version", Tenant, TenantWith(`"template":{"acme":""}`), "template.acme: is shorter than 1 bytes"},
+	{"version of a vendor twice", Device, DeviceWith(`"template":{"acme":"old","acme":"new"}`), "template.acme: appears twice"},
 	{"F14: lines are an object", Device, DeviceWith(`"lines":{}`), "lines: is not an array"},
 	{"F14: lines are null", Device, DeviceWith(`"lines":null`), "lines: is not an array"},
 	{"a line is null", Device, DeviceWith(`"lines":[{},null]`), "lines[1]: is not an object"},

@@ -7,11 +7,18 @@ var docs = map[string]string{
 	"tenant.tenant":      "Name of the tenant: 1 to 32 of a-z, 0-9 and \"-\". It stands in the URL of its phones and in the key of this document.",
 	"tenant.schema":      "Version of this document's form.",
 	"tenant.spread":      "Version of the spreading algorithm. Another version gives every phone other values.",
-	"tenant.place":       "How a phone's hash is put on a slot of the window. \"jump-1\" moves the fewest phones when a window is widened; \"modulo-1\" can be checked by hand. Changing it changes every phone's file.",
-	"tenant.url":         "Where the phones reach the provisioning service: an absolute http, https or tftp URL, to which tenant, token and file name are added.",
+	"settings.place":     "How a phone's hash is put on a slot of the window. \"jump-1\" moves the fewest phones when a window is widened; \"modulo-1\" can be checked by hand. Changing it changes every phone's file.",
+	"settings.url":       "Where the phones reach the provisioning service: an absolute http, https or tftp URL, to which tenant, token and file name are added.",
 	"tenant.auth":        "What a phone has to show. \"token\" is the secret part of its URL; \"basic\" and \"digest\" ask for user (the MAC) and password (derived; written into the file) on top; \"open\" is nothing at all, works only where the operator allows it for this tenant, and is for laboratories.",
 	"tenant.client_cert": "Whether a phone has to show its vendor's client certificate as well, with its own MAC in it.",
-	"tenant.line":        "Defaults of all lines of all devices.",
+	"settings.line":      "Defaults of all lines of all devices.",
+	"tenant.rollout":     "Settings that some of the devices have before the others.",
+
+	"rollout":          "Settings that some of a tenant's devices have before the others. Which ones, a hash of MAC and id says: those whose place, 0 to 9999, is below the share. Raising the share moves nobody back; everything else moves phones.",
+	"rollout.id":       "Name of the rollout: another name is another order of the devices.",
+	"rollout.share":    "How many of 10000 devices have the settings, in hundredths of a per cent: 150 is 1.5 per cent, 10000 are all.",
+	"rollout.settings": "What these devices have in place of what the tenant says. Their own documents still come first.",
+	"rollout_settings": "What the devices of a rollout have in place of what the tenant says. It can set and change, not take away.",
 
 	"device":            "A phone. Stored under \"device:<tenant>:<device>\". What it leaves open, the tenant's document says, and then the default.",
 	"device.device":     "MAC address of the phone: 12 lower-case hexadecimal digits.",
@@ -35,6 +42,8 @@ var docs = map[string]string{
 	"settings.firmware_url":   "Where the phone finds its firmware: an absolute http, https or tftp URL.",
 	"settings.timers":         "The periodic duties, and how each is spread. Merged field by field.",
 	"settings.extra":          "Parameters of a vendor that have no field of their own, by name of the vendor; only those of the device's vendor are used. Merged name by name.",
+
+	"settings.template": "Which version of the templates the files come from, by name of the vendor; only that of the device's vendor is used. A file without this version, and a vendor that is not named, have the first.",
 
 	"line":                "A SIP account, or what the accounts of a tenant have in common.",
 	"line.enabled":        "Whether the line is used. A line that is not keeps its index.",
@@ -86,6 +95,8 @@ var docs = map[string]string{
 
 	"vendor.vendor":   "Name of a vendor pack.",
 	"vendor.settings": "Parameters and their values. The vendor pack says which ones may be set.",
+	"version.vendor":  "Name of a vendor pack.",
+	"version.version": "Name of a version, as the vendor pack has it.",
 	"setting.name":    "Name of the parameter, as the vendor spells it.",
 	"setting.value":   "Value, as it is written to the file.",
 	"host.host":       "A name or an address, an IPv6 address in brackets.",

@@ -175,12 +175,11 @@ func (g *generator) describe(key string) string {
 // field is the description of a field. The settings that tenants and devices
 // share are described once.
 func (g *generator) field(s *record.Schema, f *record.Field) string {
-	if s == profile.Tenant || s == profile.Device {
-		if _, own := docs[s.Name+"."+f.Name]; !own {
-			return g.describe("settings." + f.Name)
-		}
+	key := s.Name + "." + f.Name
+	if _, own := docs[key]; !own && (s == profile.Tenant || s == profile.Device || s == profile.RolloutSettings) {
+		key = "settings." + f.Name
 	}
-	return g.describe(s.Name + "." + f.Name)
+	return g.describe(key)
 }
 
 func (g *generator) object(s *record.Schema) *node {
@@ -190,6 +189,9 @@ func (g *generator) object(s *record.Schema) *node {
 		value := g.value(f)
 		value.Description = g.field(s, f)
 		n.Properties = append(n.Properties, member{f.Name, value})
+		if i < s.Required {
+			n.Required = append(n.Required, f.Name)
+		}
 	}
 	return n
 }

@@ -149,7 +149,7 @@ func TestAcceptsWhatTheCoreAccepts(t *testing.T) {
 var inexpressible = map[string][]string{
 	"it sees a value, not its spelling: duplicate keys": {
 		"F7: duplicate key", "F7: duplicate password", "F7: duplicate, escaped", "F7: duplicate, escaped first", "F7: duplicate after null", "F7: duplicate in a group",
-		"F7: duplicate group", "F7: duplicate vendor", "F7: duplicate setting",
+		"F7: duplicate group", "F7: duplicate vendor", "F7: duplicate setting", "version of a vendor twice",
 	},
 	"readers of JSON replace what is no Unicode": {
 		"F17: Latin-1 in a label", "F17: surrogate in UTF-8", "F17: overlong",
