@@ -14,6 +14,73 @@ import (
 // Packs are all vendor packs, by name.
 var Packs = []pack.Pack{
 	{
+		Vendor:      "cisco-mpp",
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0x3c, Max: 0x0, Days: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x15180, Days: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0},
+		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0},
+		Certificate: pack.Certificate{Attribute: "S", Issuers: []string{}},
+		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc"},
+		Allow:       []string{"Dial_Plan_*", "Time_Format", "Date_Format", "Back_Light_Timer", "Ringer_Volume", "Speaker_Volume", "Handset_Volume", "Headset_Volume", "Text_Logo", "Station_Name", "CW_Setting", "Default_Ring_*", "NAT_Mapping_Enable_*", "NAT_Keep_Alive_Enable_*", "NAT_Keep_Alive_Intvl", "DTMF_Tx_Method_*", "RTP_Packet_Size", "Interdigit_Long_Timer", "Interdigit_Short_Timer", "Server_Type", "Screen_Saver_Enable", "Screen_Saver_Type", "Screen_Saver_Wait", "Station_Display_Name", "Call_Appearances_Per_Line", "Line_ID_Mapping", "Feature_Key_Sync_*", "KEM_Type", "Attendant_Console_LCD_Brightness"},
+		Deny:        []string(nil),
+		Models: []pack.Model{
+			{Name: "6821", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "6841", Lines: 4, Keys: 4, Features: []string{"blf"}},
+			{Name: "6851", Lines: 4, Keys: 4, Modules: 1, ModuleKeys: 28, Features: []string{"blf"}},
+			{Name: "6861", Lines: 4, Keys: 4, Features: []string{"blf"}},
+			{Name: "6871", Lines: 6, Keys: 6, Features: []string{"blf"}},
+			{Name: "7811", Lines: 1, Keys: 0},
+			{Name: "7821", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "7832", Lines: 1, Keys: 0},
+			{Name: "7841", Lines: 4, Keys: 4, Features: []string{"blf"}},
+			{Name: "7861", Lines: 16, Keys: 16, Features: []string{"blf"}},
+			{Name: "8811", Lines: 10, Keys: 10, Features: []string{"blf"}},
+			{Name: "8832", Lines: 1, Keys: 0},
+			{Name: "8841", Lines: 10, Keys: 10, Features: []string{"blf"}},
+			{Name: "8845", Lines: 10, Keys: 10, Features: []string{"blf"}},
+			{Name: "8851", Lines: 10, Keys: 10, Modules: 2, ModuleKeys: 36, Features: []string{"blf"}},
+			{Name: "8861", Lines: 10, Keys: 10, Modules: 3, ModuleKeys: 36, Features: []string{"blf"}},
+			{Name: "8865", Lines: 10, Keys: 10, Modules: 3, ModuleKeys: 36, Features: []string{"blf"}},
+		},
+		Files: []pack.File{
+			{Prefix: "*-3PCC.xml", Kind: "model"},
+			{Prefix: "", Suffix: ".xml", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &ciscomppMacXml},
+		},
+	},
+	{
+		Vendor:      "cisco-spa",
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0x3c, Max: 0x0, Days: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x15180, Days: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0},
+		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0},
+		Certificate: pack.Certificate{Attribute: "S", Issuers: []string{}},
+		Codecs:      []string{"g722", "pcma", "pcmu", "g729", "g726-32"},
+		Allow:       []string{"Dial_Plan_*", "Time_Format", "Date_Format", "Back_Light_Timer", "Ringer_Volume", "Speaker_Volume", "Handset_Volume", "Headset_Volume", "Text_Logo", "Station_Name", "CW_Setting", "Default_Ring_*", "NAT_Mapping_Enable_*", "NAT_Keep_Alive_Enable_*", "NAT_Keep_Alive_Intvl", "DTMF_Tx_Method_*", "RTP_Packet_Size", "Interdigit_Long_Timer", "Interdigit_Short_Timer", "Server_Type", "Screen_Saver_Enable", "Screen_Saver_Wait", "LCD_Contrast", "Caller_ID_Method", "FXS_Port_Impedance", "FAX_Passthru_Codec_*", "Screen_Saver_Icon"},
+		Deny:        []string(nil),
+		Models: []pack.Model{
+			{Name: "SPA301", Lines: 1, Keys: 0, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA303", Lines: 3, Keys: 3, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA501G", Lines: 8, Keys: 8, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA502G", Lines: 1, Keys: 0, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA504G", Lines: 4, Keys: 4, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA508G", Lines: 8, Keys: 8, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA509G", Lines: 12, Keys: 12, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA512G", Lines: 1, Keys: 0, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA514G", Lines: 4, Keys: 4, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA525G", Lines: 5, Keys: 5, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA525G2", Lines: 5, Keys: 5, Modules: 2, ModuleKeys: 32, Features: []string{"blf"}, ASCII: true},
+			{Name: "SPA112", Lines: 2, Keys: 0, Features: []string{"adapter"}, ASCII: true},
+			{Name: "SPA122", Lines: 2, Keys: 0, Features: []string{"adapter"}, ASCII: true},
+			{Name: "ATA191", Lines: 2, Keys: 0, Features: []string{"adapter", "secure-option"}},
+			{Name: "ATA192", Lines: 2, Keys: 0, Features: []string{"adapter", "secure-option"}},
+		},
+		Files: []pack.File{
+			{Prefix: "spa*.cfg", Kind: "model"},
+			{Prefix: "ata*.cfg", Kind: "model-adapter"},
+			{Prefix: "", Suffix: ".xml", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &ciscospaMacXml},
+		},
+	},
+	{
 		Vendor:      "fanvil",
 		Checkin:     pack.Timer{Unit: 0xe10, Min: 0x1, Max: 0xa8, Days: 0x0},
 		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0},
@@ -235,6 +302,1596 @@ var Packs = []pack.Pack{
 			{Prefix: "y000000000###.cfg", Kind: "common"},
 			{Prefix: "", Suffix: "-local.cfg", MAC: true, Kind: "local"},
 		},
+	},
+}
+
+var ciscomppTables = []template.Table{
+	{Name: "codec", Words: "g722\tG722\n" +
+		"g729\tG729a\n" +
+		"ilbc\tiLBC\n" +
+		"opus\tOPUS\n" +
+		"pcma\tG711a\n" +
+		"pcmu\tG711u\n"},
+	{Name: "key", Words: "blf\tblf\n" +
+		"line\tline\n" +
+		"none\tnone\n" +
+		"retrieve-park\tsd\n" +
+		"speed-dial\tsd\n" +
+		"voicemail\tmailbox\n"},
+	{Name: "language", Words: "de\tGerman\n" +
+		"de-AT\tGerman\n" +
+		"de-CH\tGerman\n" +
+		"de-DE\tGerman\n" +
+		"en\tEnglish\n" +
+		"en-GB\tEnglish\n" +
+		"en-US\tEnglish\n" +
+		"es\tSpanish\n" +
+		"es-ES\tSpanish\n" +
+		"fr\tFrench\n" +
+		"fr-CA\tFrench\n" +
+		"fr-FR\tFrench\n"},
+	{Name: "locale", Words: "de\tde-DE\n" +
+		"de-AT\tde-DE\n" +
+		"de-CH\tde-DE\n" +
+		"de-DE\tde-DE\n" +
+		"en\ten-US\n" +
+		"en-GB\ten-US\n" +
+		"en-US\ten-US\n" +
+		"es\tes-ES\n" +
+		"es-ES\tes-ES\n" +
+		"fr\tfr-FR\n" +
+		"fr-CA\tfr-CA\n" +
+		"fr-FR\tfr-FR\n"},
+	{Name: "offset in the east", Words: "0\tGMT\n" +
+		"1\tGMT+01:00\n" +
+		"10\tGMT+10:00\n" +
+		"11\tGMT+11:00\n" +
+		"12\tGMT+12:00\n" +
+		"13\tGMT+13:00\n" +
+		"2\tGMT+02:00\n" +
+		"3\tGMT+03:00\n" +
+		"33\tGMT+03:30\n" +
+		"35\tGMT+05:30\n" +
+		"36\tGMT+06:30\n" +
+		"39\tGMT+09:30\n" +
+		"4\tGMT+04:00\n" +
+		"5\tGMT+05:00\n" +
+		"50\tGMT+05:45\n" +
+		"6\tGMT+06:00\n" +
+		"7\tGMT+07:00\n" +
+		"8\tGMT+08:00\n" +
+		"9\tGMT+09:00\n"},
+	{Name: "offset in the west", Words: "1\tGMT-01:00\n" +
+		"10\tGMT-10:00\n" +
+		"11\tGMT-11:00\n" +
+		"12\tGMT-12:00\n" +
+		"2\tGMT-02:00\n" +
+		"3\tGMT-03:00\n" +
+		"33\tGMT-03:30\n" +
+		"4\tGMT-04:00\n" +
+		"5\tGMT-05:00\n" +
+		"6\tGMT-06:00\n" +
+		"7\tGMT-07:00\n" +
+		"8\tGMT-08:00\n" +
+		"9\tGMT-09:00\n"},
+	{Name: "srtp", Words: "off\tOptional\n" +
+		"optional\tOptional\n" +
+		"required\tRequired\n"},
+	{Name: "transport", Words: "dns-naptr\tAuto\n" +
+		"tcp\tTCP\n" +
+		"tls\tTLS\n" +
+		"udp\tUDP\n"},
+}
+
+var ciscomppMacXml = template.Program{
+	Source:  "mac.xml.tmpl",
+	Cells:   34,
+	Escape:  xml.Append,
+	Root:    profile.Phone,
+	Escapes: []template.Escape{xml.AppendItem, xml.AppendMacro, xml.AppendURL, xml.AppendUser},
+	Tables:  ciscomppTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+		"<flat-profile>\n" +
+		"<Provision_Enable>Yes</Provision_Enable>\n" +
+		"<Resync_On_Reset>Yes</Resync_On_Reset>\n" +
+		"<Resync_From_SIP>Yes</Resync_From_SIP>\n" +
+		"<Resync_Periodic></Resync_Periodic>\n" +
+		"<Resync_At__HHmm_></Resync_At__HHmm_>\n" +
+		"<Resync_Trigger_1></Resync_Trigger_1>\n" +
+		"<Resync_Trigger_2></Resync_Trigger_2>\n" +
+		"<Resync_Random_Delay>2</Resync_Random_Delay>\n" +
+		"<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>\n" +
+		"<Profile_Rule>[--uid  --pwd ].xml</Profile_Rule>\n" +
+		"<Profile_Rule_B></Profile_Rule_B>\n" +
+		"<Profile_Rule_C></Profile_Rule_C>\n" +
+		"<Profile_Rule_D></Profile_Rule_D>\n" +
+		"<Report_Rule></Report_Rule>\n" +
+		"<Upgrade_Rule></Upgrade_Rule>\n" +
+		"<Admin_Password></Admin_Password>\n" +
+		"<Primary_NTP_Server></Primary_NTP_Server>\n" +
+		"<Secondary_NTP_Server></Secondary_NTP_Server>\n" +
+		"<Secondary_NTP_Server></Secondary_NTP_Server>\n" +
+		"<Time_Zone>-</Time_Zone>\n" +
+		"<Ignore_DHCP_Time_Offset>Yes</Ignore_DHCP_Time_Offset>\n" +
+		"<Daylight_Saving_Time_Enable>YesNo</Daylight_Saving_Time_Enable>\n" +
+		"<Daylight_Saving_Time_Rule>start=the phone cannot express when summer time changes/-1221581:0:0;end=;save=1:0:02:0:0the phone cannot express how much summer time changes</Daylight_Saving_Time_Rule>\n" +
+		"<Language_Selection></Language_Selection>\n" +
+		"<Locale></Locale>\n" +
+		"<XML_Directory_Service_Name></XML_Directory_Service_Name>\n" +
+		"<XML_Directory_Service_URL></XML_Directory_Service_URL>off\n" +
+		"<Voice_Mail_Number></Voice_Mail_Number>\n" +
+		"<Secure_Call_Serv>Yes</Secure_Call_Serv>\n" +
+		"<Secure_Call_Setting></Secure_Call_Setting>\n" +
+		"<Call_Pickup_Code></Call_Pickup_Code>\n" +
+		"<Reg_Min_Expires>1</Reg_Min_Expires>\n" +
+		"<Reg_Max_Expires>86400</Reg_Max_Expires>\n" +
+		"<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n" +
+		"<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n" +
+		"<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n" +
+		"<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n" +
+		"<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>\n" +
+		"<Sub_Min_Expires>10</Sub_Min_Expires>\n" +
+		"<Sub_Max_Expires>86400</Sub_Max_Expires>\n" +
+		"<Subscribe_Expires></Subscribe_Expires>\n" +
+		"<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>\n" +
+		"<Line_Enable__>Yes</Line_Enable__>\n" +
+		"<Display_Name__></Display_Name__>\n" +
+		"<User_ID_</User_ID__>\n" +
+		"<Auth_ID_</Auth_ID__>\n" +
+		"<Password_</Password__>\n" +
+		"<Proxy_:</Proxy__>\n" +
+		"<Outbound_Proxy_</Outbound_Proxy__>\n" +
+		"<SIP_Transport_</SIP_Transport__>\n" +
+		"<Use_DNS_SRV_dns-naptr</Use_DNS_SRV__>\n" +
+		"<DNS_SRV_Auto_Prefix_</DNS_SRV_Auto_Prefix__>\n" +
+		"<Register__>Yes</Register__>\n" +
+		"<Register_Expires_</Register_Expires__>\n" +
+		"<Secure_Call_Option_</Secure_Call_Option_\n" +
+		"<Voice_Mail_Server__></Voice_Mail_Server_Unspecified\n" +
+		"<Preferred_Codec_</Preferred_Codec__>\n" +
+		"<Second_Preferred_Codec_</Second_Preferred_Codec__>\n" +
+		"<Third_Preferred_Codec_</Third_Preferred_Codec__>\n" +
+		"<Use_Pref_Codec_Only__>No</Use_Pref_Codec_Only_pcmapcmu\n" +
+		"<_Enable_</_>No</Line_Enable__></User_ID__></Password_\n" +
+		"<Number_of_Units></Number_of_Units>\n" +
+		"<Unit__Key_\n" +
+		"<Extension_lineDisabled</Extension__>\n" +
+		"<Short_Name_</Short_Name__>\n" +
+		"<Extended_Function_a line is on a key of the phone itself, not of a modulenonemailboxa key for the mailbox needs its number, or that of its lineblfthe phone has one pickup code for all keys: pickup_codefnc=blf+sd+cp;sub=@$PROXY;ext=@$PROXYfnc=sd;ext=;vid=;nme=</Unit_</Extended_Function__></Unit__>Disabled</Extension__></Short_Name__></Extended_Function_>\n" +
+		"</flat-profile>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 172, Line: 5},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<flat-profile>\n<Provision_Enable>Yes</Provision_Enable>\n<Resync_On_Reset>Yes</Resync_On_Reset>\n<Resync_From_SIP>Yes</Resync_From_SIP>"
+		{Code: template.Text, B: 172, C: 18, Line: 11},                    // 1 "\n<Resync_Periodic>"
+		{Code: template.PrintFieldInt, B: 21, Line: 12},                   // 2
+		{Code: template.Text, B: 190, C: 132, Line: 12},                   // 3 "</Resync_Periodic>\n<Resync_At__HHmm_></Resync_At__HHmm_>\n<Resync_Trigger_1></Resync_Trigger_1>\n<Resync_Trigger_2></Resync_Trigger_2>"
+		{Code: template.Text, B: 322, C: 22, Line: 17},                    // 4 "\n<Resync_Random_Delay>"
+		{Code: template.JumpField, B: 8, C: 23, Line: 18},                 // 5
+		{Code: template.PrintFieldInt, B: 23, Line: 18},                   // 6
+		{Code: template.Jump, B: 9, Line: 18},                             // 7
+		{Code: template.Text, B: 344, C: 1, Line: 18},                     // 8 "2"
+		{Code: template.Text, B: 345, C: 94, Line: 18},                    // 9 "</Resync_Random_Delay>\n<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>"
+		{Code: template.Text, B: 439, C: 15, Line: 20},                    // 10 "\n<Profile_Rule>"
+		{Code: template.Field, A: 1, C: 20, Line: 22},                     // 11
+		{Code: template.JumpFalse, A: 1, B: 17, Line: 22},                 // 12
+		{Code: template.TextField, B: 454, C: 7, D: 16, Line: 22},         // 13 "[--uid "
+		{Code: template.Text, B: 461, C: 7, Line: 22},                     // 14 " --pwd "
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                    // 15
+		{Code: template.Text, B: 468, C: 1, Line: 22},                     // 16 "]"
+		{Code: template.Field, A: 1, C: 19, Line: 22},                     // 17
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                    // 18
+		{Code: template.PrintField, B: 16, Line: 22},                      // 19
+		{Code: template.Text, B: 469, C: 164, Line: 22},                   // 20 ".xml</Profile_Rule>\n<Profile_Rule_B></Profile_Rule_B>\n<Profile_Rule_C></Profile_Rule_C>\n<Profile_Rule_D></Profile_Rule_D>\n<Report_Rule></Report_Rule>\n<Upgrade_Rule>"
+		{Code: template.Field, A: 1, C: 12, Line: 27},                     // 21
+		{Code: template.JumpFalse, A: 1, B: 24, Line: 27},                 // 22
+		{Code: template.PrintAs, A: 1, B: 2, Line: 27},                    // 23
+		{Code: template.Text, B: 633, C: 15, Line: 27},                    // 24 "</Upgrade_Rule>"
+		{Code: template.Field, A: 1, C: 8, Line: 28},                      // 25
+		{Code: template.JumpFalse, A: 1, B: 30, Line: 28},                 // 26
+		{Code: template.Text, B: 648, C: 17, Line: 28},                    // 27 "\n<Admin_Password>"
+		{Code: template.Print, A: 1, Line: 29},                            // 28
+		{Code: template.Text, B: 665, C: 17, Line: 29},                    // 29 "</Admin_Password>"
+		{Code: template.Field, A: 1, C: 7, Line: 31},                      // 30
+		{Code: template.Copy, A: 2, B: 1, Line: 31},                       // 31
+		{Code: template.Range, A: 2, B: 43, Line: 31},                     // 32
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 31},                 // 33
+		{Code: template.LoadInt, A: 7, Line: 32},                          // 34
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 32},             // 35
+		{Code: template.JumpFalse, A: 6, B: 40, Line: 32},                 // 36
+		{Code: template.TextField, A: 4, B: 682, C: 21, Line: 33},         // 37 "\n<Primary_NTP_Server>"
+		{Code: template.Text, B: 703, C: 21, Line: 33},                    // 38 "</Primary_NTP_Server>"
+		{Code: template.Jump, B: 42, Line: 32},                            // 39
+		{Code: template.TextField, A: 4, B: 724, C: 23, Line: 35},         // 40 "\n<Secondary_NTP_Server>"
+		{Code: template.Text, B: 747, C: 23, Line: 35},                    // 41 "</Secondary_NTP_Server>"
+		{Code: template.Next, A: 2, B: 33, Line: 31},                      // 42
+		{Code: template.Field, A: 1, C: 7, Line: 38},                      // 43
+		{Code: template.JumpFalse, A: 1, B: 50, Line: 38},                 // 44
+		{Code: template.Len, A: 2, B: 1, Line: 39},                        // 45
+		{Code: template.LoadInt, A: 4, B: 1, Line: 39},                    // 46
+		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 39},             // 47
+		{Code: template.JumpFalse, A: 3, B: 50, Line: 39},                 // 48
+		{Code: template.Text, B: 770, C: 46, Line: 39},                    // 49 "\n<Secondary_NTP_Server></Secondary_NTP_Server>"
+		{Code: template.Field, A: 1, C: 24, Line: 43},                     // 50
+		{Code: template.JumpFalse, A: 1, B: 169, Line: 43},                // 51
+		{Code: template.Text, B: 816, C: 12, Line: 43},                    // 52 "\n<Time_Zone>"
+		{Code: template.Field, A: 2, B: 1, C: 1, Line: 46},                // 53
+		{Code: template.LoadText, A: 4, B: 828, C: 1, Line: 46},           // 54 "-"
+		{Code: template.Equal, A: 3, B: 2, C: 4, Line: 46},                // 55
+		{Code: template.JumpFalse, A: 3, B: 63, Line: 46},                 // 56
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 46},                // 57
+		{Code: template.Field, A: 6, B: 1, C: 3, Line: 46},                // 58
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 46},                  // 59
+		{Code: template.LookupInt, A: 8, B: 7, C: 5, Line: 46},            // 60
+		{Code: template.Print, A: 8, Line: 46},                            // 61
+		{Code: template.Jump, B: 68, Line: 46},                            // 62
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 46},                // 63
+		{Code: template.Field, A: 6, B: 1, C: 3, Line: 46},                // 64
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 46},                  // 65
+		{Code: template.LookupInt, A: 8, B: 7, C: 4, Line: 46},            // 66
+		{Code: template.Print, A: 8, Line: 46},                            // 67
+		{Code: template.Text, B: 829, C: 97, Line: 46},                    // 68 "</Time_Zone>\n<Ignore_DHCP_Time_Offset>Yes</Ignore_DHCP_Time_Offset>\n<Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 1, B: 72, C: 4, Line: 48},           // 69
+		{Code: template.Text, B: 926, C: 3, Line: 48},                     // 70 "Yes"
+		{Code: template.Jump, B: 73, Line: 48},                            // 71
+		{Code: template.Text, B: 929, C: 2, Line: 48},                     // 72 "No"
+		{Code: template.Text, B: 931, C: 30, Line: 48},                    // 73 "</Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 1, B: 169, C: 4, Line: 49},          // 74
+		{Code: template.Text, B: 961, C: 34, Line: 49},                    // 75 "\n<Daylight_Saving_Time_Rule>start="
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 50},                // 76
+		{Code: template.Field, A: 3, B: 2, C: 5, Line: 172},               // 77
+		{Code: template.Not, A: 4, B: 3, Line: 172},                       // 78
+		{Code: template.JumpFalse, A: 4, B: 82, Line: 172},                // 79
+		{Code: template.Fail, B: 995, C: 49, Line: 172},                   // 80 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 5, Line: 172},                           // 81
+		{Code: template.PrintFieldInt, A: 2, Line: 173},                   // 82
+		{Code: template.Text, B: 1044, C: 1, Line: 173},                   // 83 "/"
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 174},               // 84
+		{Code: template.LoadInt, A: 5, B: 5, Line: 174},                   // 85
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 174},            // 86
+		{Code: template.JumpFalse, A: 4, B: 90, Line: 174},                // 87
+		{Code: template.Text, B: 1045, C: 2, Line: 174},                   // 88 "-1"
+		{Code: template.Jump, B: 109, Line: 174},                          // 89
+		{Code: template.Field, A: 6, B: 2, C: 1, Line: 174},               // 90
+		{Code: template.LoadInt, A: 8, B: 4, Line: 174},                   // 91
+		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 174},            // 92
+		{Code: template.JumpFalse, A: 7, B: 96, Line: 174},                // 93
+		{Code: template.Text, B: 1047, C: 2, Line: 174},                   // 94 "22"
+		{Code: template.Jump, B: 109, Line: 174},                          // 95
+		{Code: template.Field, A: 9, B: 2, C: 1, Line: 174},               // 96
+		{Code: template.LoadInt, A: 11, B: 3, Line: 174},                  // 97
+		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 174},          // 98
+		{Code: template.JumpFalse, A: 10, B: 102, Line: 174},              // 99
+		{Code: template.Text, B: 1049, C: 2, Line: 174},                   // 100 "15"
+		{Code: template.Jump, B: 109, Line: 174},                          // 101
+		{Code: template.Field, A: 12, B: 2, C: 1, Line: 174},              // 102
+		{Code: template.LoadInt, A: 14, B: 2, Line: 174},                  // 103
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 174},         // 104
+		{Code: template.JumpFalse, A: 13, B: 108, Line: 174},              // 105
+		{Code: template.Text, B: 1051, C: 1, Line: 174},                   // 106 "8"
+		{Code: template.Jump, B: 109, Line: 174},                          // 107
+		{Code: template.Text, B: 1052, C: 1, Line: 174},                   // 108 "1"
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 109 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 175},             // 110
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 111 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 175},             // 112
+		{Code: template.Text, B: 1053, C: 4, Line: 175},                   // 113 ":0:0"
+		{Code: template.Text, B: 1057, C: 5, Line: 50},                    // 114 ";end="
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 50},                // 115
+		{Code: template.Field, A: 3, B: 2, C: 5, Line: 172},               // 116
+		{Code: template.Not, A: 4, B: 3, Line: 172},                       // 117
+		{Code: template.JumpFalse, A: 4, B: 121, Line: 172},               // 118
+		{Code: template.Fail, B: 995, C: 49, Line: 172},                   // 119 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 5, Line: 172},                           // 120
+		{Code: template.PrintFieldInt, A: 2, Line: 173},                   // 121
+		{Code: template.Text, B: 1044, C: 1, Line: 173},                   // 122 "/"
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 174},               // 123
+		{Code: template.LoadInt, A: 5, B: 5, Line: 174},                   // 124
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 174},            // 125
+		{Code: template.JumpFalse, A: 4, B: 129, Line: 174},               // 126
+		{Code: template.Text, B: 1045, C: 2, Line: 174},                   // 127 "-1"
+		{Code: template.Jump, B: 148, Line: 174},                          // 128
+		{Code: template.Field, A: 6, B: 2, C: 1, Line: 174},               // 129
+		{Code: template.LoadInt, A: 8, B: 4, Line: 174},                   // 130
+		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 174},            // 131
+		{Code: template.JumpFalse, A: 7, B: 135, Line: 174},               // 132
+		{Code: template.Text, B: 1047, C: 2, Line: 174},                   // 133 "22"
+		{Code: template.Jump, B: 148, Line: 174},                          // 134
+		{Code: template.Field, A: 9, B: 2, C: 1, Line: 174},               // 135
+		{Code: template.LoadInt, A: 11, B: 3, Line: 174},                  // 136
+		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 174},          // 137
+		{Code: template.JumpFalse, A: 10, B: 141, Line: 174},              // 138
+		{Code: template.Text, B: 1049, C: 2, Line: 174},                   // 139 "15"
+		{Code: template.Jump, B: 148, Line: 174},                          // 140
+		{Code: template.Field, A: 12, B: 2, C: 1, Line: 174},              // 141
+		{Code: template.LoadInt, A: 14, B: 2, Line: 174},                  // 142
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 174},         // 143
+		{Code: template.JumpFalse, A: 13, B: 147, Line: 174},              // 144
+		{Code: template.Text, B: 1051, C: 1, Line: 174},                   // 145 "8"
+		{Code: template.Jump, B: 148, Line: 174},                          // 146
+		{Code: template.Text, B: 1052, C: 1, Line: 174},                   // 147 "1"
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 148 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 175},             // 149
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 150 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 175},             // 151
+		{Code: template.Text, B: 1053, C: 4, Line: 175},                   // 152 ":0:0"
+		{Code: template.Text, B: 1062, C: 6, Line: 50},                    // 153 ";save="
+		{Code: template.Field, A: 2, B: 1, C: 5, Line: 51},                // 154
+		{Code: template.LoadInt, A: 4, B: 60, Line: 51},                   // 155
+		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 51},             // 156
+		{Code: template.JumpFalse, A: 3, B: 160, Line: 51},                // 157
+		{Code: template.Text, B: 1068, C: 5, Line: 51},                    // 158 "1:0:0"
+		{Code: template.Jump, B: 168, Line: 51},                           // 159
+		{Code: template.Field, A: 5, B: 1, C: 5, Line: 51},                // 160
+		{Code: template.LoadInt, A: 7, B: 120, Line: 51},                  // 161
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 51},             // 162
+		{Code: template.JumpFalse, A: 6, B: 166, Line: 51},                // 163
+		{Code: template.Text, B: 1073, C: 5, Line: 51},                    // 164 "2:0:0"
+		{Code: template.Jump, B: 168, Line: 51},                           // 165
+		{Code: template.Fail, B: 1078, C: 53, Line: 51},                   // 166 "the phone cannot express how much summer time changes"
+		{Code: template.Print, A: 8, Line: 51},                            // 167
+		{Code: template.Text, B: 1131, C: 28, Line: 51},                   // 168 "</Daylight_Saving_Time_Rule>"
+		{Code: template.Field, A: 1, C: 6, Line: 54},                      // 169
+		{Code: template.JumpFalse, A: 1, B: 178, Line: 54},                // 170
+		{Code: template.Text, B: 1159, C: 21, Line: 54},                   // 171 "\n<Language_Selection>"
+		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 55},               // 172
+		{Code: template.Print, A: 2, Line: 55},                            // 173
+		{Code: template.Text, B: 1180, C: 30, Line: 55},                   // 174 "</Language_Selection>\n<Locale>"
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 56},               // 175
+		{Code: template.Print, A: 2, Line: 56},                            // 176
+		{Code: template.Text, B: 1210, C: 9, Line: 56},                    // 177 "</Locale>"
+		{Code: template.Text, B: 1219, C: 29, Line: 57},                   // 178 "\n<XML_Directory_Service_Name>"
+		{Code: template.Field, A: 1, C: 11, Line: 58},                     // 179
+		{Code: template.JumpField, A: 1, B: 183, C: 1, Line: 58},          // 180
+		{Code: template.Field, A: 2, C: 11, Line: 58},                     // 181
+		{Code: template.PrintField, A: 2, Line: 58},                       // 182
+		{Code: template.Text, B: 1248, C: 57, Line: 58},                   // 183 "</XML_Directory_Service_Name>\n<XML_Directory_Service_URL>"
+		{Code: template.Field, A: 1, C: 11, Line: 59},                     // 184
+		{Code: template.JumpField, A: 1, B: 188, C: 1, Line: 59},          // 185
+		{Code: template.Field, A: 2, C: 11, Line: 59},                     // 186
+		{Code: template.PrintField, A: 2, B: 1, Line: 59},                 // 187
+		{Code: template.Text, B: 1305, C: 28, Line: 59},                   // 188 "</XML_Directory_Service_URL>"
+		{Code: template.Copy, A: 1, Line: 60},                             // 189
+		{Code: template.LoadText, A: 2, B: 1333, Line: 62},                // 190 ""
+		{Code: template.Copy, A: 3, B: 2, Line: 62},                       // 191
+		{Code: template.LoadText, A: 4, B: 929, C: 2, Line: 63},           // 192 "No"
+		{Code: template.Copy, A: 5, B: 4, Line: 63},                       // 193
+		{Code: template.Field, A: 6, C: 25, Line: 64},                     // 194
+		{Code: template.Copy, A: 7, B: 6, Line: 64},                       // 195
+		{Code: template.Range, A: 7, B: 214, Line: 64},                    // 196
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 64},                 // 197
+		{Code: template.Field, A: 11, B: 9, C: 8, Line: 65},               // 198
+		{Code: template.Copy, A: 10, B: 11, Line: 65},                     // 199
+		{Code: template.JumpFalse, A: 10, B: 203, Line: 65},               // 200
+		{Code: template.Not, A: 12, B: 3, Line: 65},                       // 201
+		{Code: template.Copy, A: 10, B: 12, Line: 65},                     // 202
+		{Code: template.JumpFalse, A: 10, B: 206, Line: 65},               // 203
+		{Code: template.Field, A: 13, B: 9, C: 8, Line: 65},               // 204
+		{Code: template.Copy, A: 3, B: 13, Line: 65},                      // 205
+		{Code: template.Field, A: 10, B: 9, C: 7, Line: 66},               // 206
+		{Code: template.LoadText, A: 12, B: 1333, C: 3, Line: 66},         // 207 "off"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 66},             // 208
+		{Code: template.Not, A: 11, B: 11, Line: 66},                      // 209
+		{Code: template.JumpFalse, A: 11, B: 213, Line: 66},               // 210
+		{Code: template.LoadText, A: 13, B: 926, C: 3, Line: 66},          // 211 "Yes"
+		{Code: template.Copy, A: 5, B: 13, Line: 66},                      // 212
+		{Code: template.Next, A: 7, B: 197, Line: 64},                     // 213
+		{Code: template.Text, B: 1336, C: 20, Line: 67},                   // 214 "\n<Voice_Mail_Number>"
+		{Code: template.Print, A: 3, Line: 68},                            // 215
+		{Code: template.Text, B: 1356, C: 83, Line: 68},                   // 216 "</Voice_Mail_Number>\n<Secure_Call_Serv>Yes</Secure_Call_Serv>\n<Secure_Call_Setting>"
+		{Code: template.Print, A: 5, Line: 70},                            // 217
+		{Code: template.Text, B: 1439, C: 22, Line: 70},                   // 218 "</Secure_Call_Setting>"
+		{Code: template.Field, A: 6, C: 10, Line: 71},                     // 219
+		{Code: template.JumpFalse, A: 6, B: 224, Line: 71},                // 220
+		{Code: template.Text, B: 1461, C: 19, Line: 71},                   // 221 "\n<Call_Pickup_Code>"
+		{Code: template.Print, A: 6, Line: 72},                            // 222
+		{Code: template.Text, B: 1480, C: 19, Line: 72},                   // 223 "</Call_Pickup_Code>"
+		{Code: template.Text, B: 1499, C: 427, Line: 75},                  // 224 "\n<Reg_Min_Expires>1</Reg_Min_Expires>\n<Reg_Max_Expires>86400</Reg_Max_Expires>\n<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>\n<Sub_Min_Expires>10</Sub_Min_Expires>\n<Sub_Max_Expires>86400</Sub_Max_Expires>\n<Subscribe_Expires>"
+		{Code: template.PrintFieldInt, B: 22, Line: 85},                   // 225
+		{Code: template.Text, B: 1926, C: 76, Line: 85},                   // 226 "</Subscribe_Expires>\n<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>"
+		{Code: template.Field, A: 6, C: 25, Line: 87},                     // 227
+		{Code: template.Copy, A: 7, B: 6, Line: 87},                       // 228
+		{Code: template.Range, A: 7, B: 386, Line: 87},                    // 229
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 87},                 // 230
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},              // 231
+		{Code: template.Copy, A: 11, B: 10, Line: 88},                     // 232
+		{Code: template.TextInt, A: 11, B: 2002, C: 14, Line: 89},         // 233 "\n<Line_Enable_"
+		{Code: template.TextInt, A: 11, B: 2016, C: 19, Line: 89},         // 234 "_>Yes</Line_Enable_"
+		{Code: template.TextInt, A: 11, B: 2035, C: 17, Line: 90},         // 235 "_>\n<Display_Name_"
+		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 15, Line: 90},  // 236 "_>"
+		{Code: template.TextInt, A: 11, B: 2054, C: 15, Line: 90},         // 237 "</Display_Name_"
+		{Code: template.TextInt, A: 11, B: 2069, C: 12, Line: 91},         // 238 "_>\n<User_ID_"
+		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 11, Line: 91},  // 239 "_>"
+		{Code: template.TextInt, A: 11, B: 2081, C: 10, Line: 91},         // 240 "</User_ID_"
+		{Code: template.TextInt, A: 11, B: 2091, C: 12, Line: 92},         // 241 "_>\n<Auth_ID_"
+		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 12, Line: 92},  // 242 "_>"
+		{Code: template.TextInt, A: 11, B: 2103, C: 10, Line: 92},         // 243 "</Auth_ID_"
+		{Code: template.TextInt, A: 11, B: 2113, C: 13, Line: 93},         // 244 "_>\n<Password_"
+		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 13, Line: 93},  // 245 "_>"
+		{Code: template.TextInt, A: 11, B: 2126, C: 11, Line: 93},         // 246 "</Password_"
+		{Code: template.TextInt, A: 11, B: 2137, C: 10, Line: 94},         // 247 "_>\n<Proxy_"
+		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 1, Line: 94},   // 248 "_>"
+		{Code: template.Field, A: 12, B: 9, C: 2, Line: 94},               // 249
+		{Code: template.JumpFalse, A: 12, B: 252, Line: 94},               // 250
+		{Code: template.TextInt, A: 12, B: 2147, C: 1, Line: 94},          // 251 ":"
+		{Code: template.TextInt, A: 11, B: 2148, C: 8, Line: 94},          // 252 "</Proxy_"
+		{Code: template.TextInt, A: 11, B: 2156, C: 19, Line: 95},         // 253 "_>\n<Outbound_Proxy_"
+		{Code: template.Text, B: 2052, C: 2, Line: 95},                    // 254 "_>"
+		{Code: template.Field, A: 12, B: 9, C: 4, Line: 95},               // 255
+		{Code: template.JumpFalse, A: 12, B: 258, Line: 95},               // 256
+		{Code: template.Print, A: 12, Line: 95},                           // 257
+		{Code: template.Field, A: 12, B: 9, C: 5, Line: 95},               // 258
+		{Code: template.JumpFalse, A: 12, B: 261, Line: 95},               // 259
+		{Code: template.TextInt, A: 12, B: 2147, C: 1, Line: 95},          // 260 ":"
+		{Code: template.TextInt, A: 11, B: 2175, C: 17, Line: 95},         // 261 "</Outbound_Proxy_"
+		{Code: template.TextInt, A: 11, B: 2192, C: 18, Line: 96},         // 262 "_>\n<SIP_Transport_"
+		{Code: template.Text, B: 2052, C: 2, Line: 96},                    // 263 "_>"
+		{Code: template.Field, A: 12, B: 9, C: 3, Line: 96},               // 264
+		{Code: template.Lookup, A: 13, B: 12, C: 7, Line: 96},             // 265
+		{Code: template.Print, A: 13, Line: 96},                           // 266
+		{Code: template.TextInt, A: 11, B: 2210, C: 16, Line: 96},         // 267 "</SIP_Transport_"
+		{Code: template.TextInt, A: 11, B: 2226, C: 16, Line: 97},         // 268 "_>\n<Use_DNS_SRV_"
+		{Code: template.Text, B: 2052, C: 2, Line: 97},                    // 269 "_>"
+		{Code: template.Field, A: 12, B: 9, C: 3, Line: 97},               // 270
+		{Code: template.LoadText, A: 14, B: 2242, C: 9, Line: 97},         // 271 "dns-naptr"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 97},             // 272
+		{Code: template.JumpFalse, A: 13, B: 276, Line: 97},               // 273
+		{Code: template.Text, B: 926, C: 3, Line: 97},                     // 274 "Yes"
+		{Code: template.Jump, B: 277, Line: 97},                           // 275
+		{Code: template.Text, B: 929, C: 2, Line: 97},                     // 276 "No"
+		{Code: template.TextInt, A: 11, B: 2251, C: 14, Line: 97},         // 277 "</Use_DNS_SRV_"
+		{Code: template.TextInt, A: 11, B: 2265, C: 24, Line: 98},         // 278 "_>\n<DNS_SRV_Auto_Prefix_"
+		{Code: template.Text, B: 2052, C: 2, Line: 98},                    // 279 "_>"
+		{Code: template.Field, A: 12, B: 9, C: 3, Line: 98},               // 280
+		{Code: template.LoadText, A: 14, B: 2242, C: 9, Line: 98},         // 281 "dns-naptr"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 98},             // 282
+		{Code: template.JumpFalse, A: 13, B: 286, Line: 98},               // 283
+		{Code: template.Text, B: 926, C: 3, Line: 98},                     // 284 "Yes"
+		{Code: template.Jump, B: 287, Line: 98},                           // 285
+		{Code: template.Text, B: 929, C: 2, Line: 98},                     // 286 "No"
+		{Code: template.TextInt, A: 11, B: 2289, C: 22, Line: 98},         // 287 "</DNS_SRV_Auto_Prefix_"
+		{Code: template.TextInt, A: 11, B: 2311, C: 13, Line: 99},         // 288 "_>\n<Register_"
+		{Code: template.TextInt, A: 11, B: 2324, C: 16, Line: 99},         // 289 "_>Yes</Register_"
+		{Code: template.TextInt, A: 11, B: 2340, C: 21, Line: 100},        // 290 "_>\n<Register_Expires_"
+		{Code: template.Text, B: 2052, C: 2, Line: 100},                   // 291 "_>"
+		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 100},            // 292
+		{Code: template.TextInt, A: 11, B: 2361, C: 19, Line: 100},        // 293 "</Register_Expires_"
+		{Code: template.TextInt, A: 11, B: 2380, C: 23, Line: 101},        // 294 "_>\n<Secure_Call_Option_"
+		{Code: template.Text, B: 2052, C: 2, Line: 101},                   // 295 "_>"
+		{Code: template.Field, A: 12, B: 9, C: 7, Line: 101},              // 296
+		{Code: template.Lookup, A: 13, B: 12, C: 6, Line: 101},            // 297
+		{Code: template.Print, A: 13, Line: 101},                          // 298
+		{Code: template.TextInt, A: 11, B: 2403, C: 21, Line: 101},        // 299 "</Secure_Call_Option_"
+		{Code: template.Text, B: 2052, C: 2, Line: 101},                   // 300 "_>"
+		{Code: template.TextInt, A: 11, B: 2424, C: 20, Line: 103},        // 301 "\n<Voice_Mail_Server_"
+		{Code: template.TextInt, A: 11, B: 2444, C: 22, Line: 103},        // 302 "_></Voice_Mail_Server_"
+		{Code: template.Text, B: 2052, C: 2, Line: 103},                   // 303 "_>"
+		{Code: template.JumpField, A: 1, B: 385, C: 28, Line: 104},        // 304
+		{Code: template.LoadText, A: 12, B: 2466, C: 11, Line: 106},       // 305 "Unspecified"
+		{Code: template.Copy, A: 13, B: 12, Line: 106},                    // 306
+		{Code: template.LoadText, A: 14, B: 2466, C: 11, Line: 106},       // 307 "Unspecified"
+		{Code: template.Copy, A: 15, B: 14, Line: 106},                    // 308
+		{Code: template.LoadText, A: 16, B: 2466, C: 11, Line: 106},       // 309 "Unspecified"
+		{Code: template.Copy, A: 17, B: 16, Line: 106},                    // 310
+		{Code: template.Field, A: 18, B: 1, C: 28, Line: 107},             // 311
+		{Code: template.Copy, A: 19, B: 18, Line: 107},                    // 312
+		{Code: template.Range, A: 19, B: 337, Line: 107},                  // 313
+		{Code: template.Item, A: 19, B: 21, C: 19, Line: 107},             // 314
+		{Code: template.Field, A: 22, B: 21, C: 2, Line: 108},             // 315
+		{Code: template.LoadInt, A: 24, B: 1, Line: 108},                  // 316
+		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 108},         // 317
+		{Code: template.JumpFalse, A: 23, B: 322, Line: 108},              // 318
+		{Code: template.Field, A: 25, B: 21, Line: 108},                   // 319
+		{Code: template.Lookup, A: 26, B: 25, Line: 108},                  // 320
+		{Code: template.Copy, A: 13, B: 26, Line: 108},                    // 321
+		{Code: template.Field, A: 22, B: 21, C: 2, Line: 109},             // 322
+		{Code: template.LoadInt, A: 24, B: 2, Line: 109},                  // 323
+		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 109},         // 324
+		{Code: template.JumpFalse, A: 23, B: 329, Line: 109},              // 325
+		{Code: template.Field, A: 25, B: 21, Line: 109},                   // 326
+		{Code: template.Lookup, A: 26, B: 25, Line: 109},                  // 327
+		{Code: template.Copy, A: 15, B: 26, Line: 109},                    // 328
+		{Code: template.Field, A: 22, B: 21, C: 2, Line: 110},             // 329
+		{Code: template.LoadInt, A: 24, B: 3, Line: 110},                  // 330
+		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 110},         // 331
+		{Code: template.JumpFalse, A: 23, B: 336, Line: 110},              // 332
+		{Code: template.Field, A: 25, B: 21, Line: 110},                   // 333
+		{Code: template.Lookup, A: 26, B: 25, Line: 110},                  // 334
+		{Code: template.Copy, A: 17, B: 26, Line: 110},                    // 335
+		{Code: template.Next, A: 19, B: 314, Line: 107},                   // 336
+		{Code: template.TextInt, A: 11, B: 2477, C: 18, Line: 112},        // 337 "\n<Preferred_Codec_"
+		{Code: template.Text, B: 2052, C: 2, Line: 112},                   // 338 "_>"
+		{Code: template.Print, A: 13, Line: 112},                          // 339
+		{Code: template.TextInt, A: 11, B: 2495, C: 18, Line: 112},        // 340 "</Preferred_Codec_"
+		{Code: template.TextInt, A: 11, B: 2513, C: 27, Line: 113},        // 341 "_>\n<Second_Preferred_Codec_"
+		{Code: template.Text, B: 2052, C: 2, Line: 113},                   // 342 "_>"
+		{Code: template.Print, A: 15, Line: 113},                          // 343
+		{Code: template.TextInt, A: 11, B: 2540, C: 25, Line: 113},        // 344 "</Second_Preferred_Codec_"
+		{Code: template.TextInt, A: 11, B: 2565, C: 26, Line: 114},        // 345 "_>\n<Third_Preferred_Codec_"
+		{Code: template.Text, B: 2052, C: 2, Line: 114},                   // 346 "_>"
+		{Code: template.Print, A: 17, Line: 114},                          // 347
+		{Code: template.TextInt, A: 11, B: 2591, C: 24, Line: 114},        // 348 "</Third_Preferred_Codec_"
+		{Code: template.TextInt, A: 11, B: 2615, C: 24, Line: 115},        // 349 "_>\n<Use_Pref_Codec_Only_"
+		{Code: template.TextInt, A: 11, B: 2639, C: 26, Line: 115},        // 350 "_>No</Use_Pref_Codec_Only_"
+		{Code: template.Text, B: 2052, C: 2, Line: 115},                   // 351 "_>"
+		{Code: template.Field, A: 18, B: 1, C: 28, Line: 116},             // 352
+		{Code: template.Copy, A: 19, B: 18, Line: 116},                    // 353
+		{Code: template.Range, A: 19, B: 385, Line: 116},                  // 354
+		{Code: template.Item, A: 19, B: 21, C: 19, Line: 116},             // 355
+		{Code: template.Field, A: 23, B: 21, Line: 117},                   // 356
+		{Code: template.LoadText, A: 25, B: 2665, C: 4, Line: 117},        // 357 "pcma"
+		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 117},            // 358
+		{Code: template.Not, A: 24, B: 24, Line: 117},                     // 359
+		{Code: template.Copy, A: 22, B: 24, Line: 117},                    // 360
+		{Code: template.JumpFalse, A: 22, B: 367, Line: 117},              // 361
+		{Code: template.Field, A: 26, B: 21, Line: 117},                   // 362
+		{Code: template.LoadText, A: 28, B: 2669, C: 4, Line: 117},        // 363 "pcmu"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 117},            // 364
+		{Code: template.Not, A: 27, B: 27, Line: 117},                     // 365
+		{Code: template.Copy, A: 22, B: 27, Line: 117},                    // 366
+		{Code: template.JumpFalse, A: 22, B: 384, Line: 117},              // 367
+		{Code: template.Text, B: 2673, C: 2, Line: 117},                   // 368 "\n<"
+		{Code: template.Field, A: 29, B: 21, Line: 118},                   // 369
+		{Code: template.Lookup, A: 30, B: 29, Line: 118},                  // 370
+		{Code: template.Print, A: 30, Line: 118},                          // 371
+		{Code: template.TextInt, A: 11, B: 2675, C: 8, Line: 118},         // 372 "_Enable_"
+		{Code: template.Text, B: 2052, C: 2, Line: 118},                   // 373 "_>"
+		{Code: template.JumpField, A: 21, B: 377, C: 1, Line: 118},        // 374
+		{Code: template.Text, B: 926, C: 3, Line: 118},                    // 375 "Yes"
+		{Code: template.Jump, B: 378, Line: 118},                          // 376
+		{Code: template.Text, B: 929, C: 2, Line: 118},                    // 377 "No"
+		{Code: template.Text, B: 2683, C: 2, Line: 118},                   // 378 "</"
+		{Code: template.Field, A: 29, B: 21, Line: 118},                   // 379
+		{Code: template.Lookup, A: 30, B: 29, Line: 118},                  // 380
+		{Code: template.Print, A: 30, Line: 118},                          // 381
+		{Code: template.TextInt, A: 11, B: 2675, C: 8, Line: 118},         // 382 "_Enable_"
+		{Code: template.Text, B: 2052, C: 2, Line: 118},                   // 383 "_>"
+		{Code: template.Next, A: 19, B: 355, Line: 116},                   // 384
+		{Code: template.Next, A: 7, B: 230, Line: 87},                     // 385
+		{Code: template.Field, A: 6, C: 26, Line: 123},                    // 386
+		{Code: template.Copy, A: 7, B: 6, Line: 123},                      // 387
+		{Code: template.Range, A: 7, B: 404, Line: 123},                   // 388
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 123},                // 389
+		{Code: template.Text, B: 2002, C: 14, Line: 123},                  // 390 "\n<Line_Enable_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 124},             // 391
+		{Code: template.Text, B: 2685, C: 18, Line: 124},                  // 392 "_>No</Line_Enable_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 124},             // 393
+		{Code: template.Text, B: 2069, C: 12, Line: 124},                  // 394 "_>\n<User_ID_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 125},             // 395
+		{Code: template.Text, B: 2703, C: 12, Line: 125},                  // 396 "_></User_ID_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 125},             // 397
+		{Code: template.Text, B: 2113, C: 13, Line: 125},                  // 398 "_>\n<Password_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 126},             // 399
+		{Code: template.Text, B: 2715, C: 13, Line: 126},                  // 400 "_></Password_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 126},             // 401
+		{Code: template.Text, B: 2052, C: 2, Line: 126},                   // 402 "_>"
+		{Code: template.Next, A: 7, B: 389, Line: 123},                    // 403
+		{Code: template.LoadInt, A: 6, Line: 128},                         // 404
+		{Code: template.Copy, A: 7, B: 6, Line: 128},                      // 405
+		{Code: template.Field, A: 8, C: 4, Line: 129},                     // 406
+		{Code: template.Copy, A: 9, B: 8, Line: 129},                      // 407
+		{Code: template.Range, A: 9, B: 414, Line: 129},                   // 408
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 129},               // 409
+		{Code: template.JumpField, A: 11, B: 413, Line: 129},              // 410
+		{Code: template.Field, A: 12, B: 11, Line: 129},                   // 411
+		{Code: template.Copy, A: 7, B: 12, Line: 129},                     // 412
+		{Code: template.Next, A: 9, B: 409, Line: 129},                    // 413
+		{Code: template.TextInt, A: 7, B: 2728, C: 18, Line: 130},         // 414 "\n<Number_of_Units>"
+		{Code: template.Text, B: 2746, C: 18, Line: 130},                  // 415 "</Number_of_Units>"
+		{Code: template.Field, A: 8, C: 4, Line: 131},                     // 416
+		{Code: template.Copy, A: 9, B: 8, Line: 131},                      // 417
+		{Code: template.Range, A: 9, B: 537, Line: 131},                   // 418
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 131},               // 419
+		{Code: template.JumpField, A: 11, B: 427, Line: 132},              // 420
+		{Code: template.Text, B: 2764, C: 7, Line: 132},                   // 421 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 11, Line: 133},                  // 422
+		{Code: template.Text, B: 2771, C: 5, Line: 133},                   // 423 "_Key_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 133},            // 424
+		{Code: template.Text, B: 2052, C: 2, Line: 133},                   // 425 "_>"
+		{Code: template.Jump, B: 450, Line: 132},                          // 426
+		{Code: template.Text, B: 2776, C: 12, Line: 134},                  // 427 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 135},            // 428
+		{Code: template.Text, B: 2052, C: 2, Line: 135},                   // 429 "_>"
+		{Code: template.Field, A: 12, B: 11, C: 2, Line: 135},             // 430
+		{Code: template.LoadText, A: 14, B: 2788, C: 4, Line: 135},        // 431 "line"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 135},            // 432
+		{Code: template.JumpFalse, A: 13, B: 436, Line: 135},              // 433
+		{Code: template.PrintFieldInt, A: 11, B: 3, Line: 135},            // 434
+		{Code: template.Jump, B: 437, Line: 135},                          // 435
+		{Code: template.Text, B: 2792, C: 8, Line: 135},                   // 436 "Disabled"
+		{Code: template.Text, B: 2800, C: 12, Line: 135},                  // 437 "</Extension_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 135},            // 438
+		{Code: template.Text, B: 2812, C: 15, Line: 135},                  // 439 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 136},            // 440
+		{Code: template.Text, B: 2052, C: 2, Line: 136},                   // 441 "_>"
+		{Code: template.Field, A: 12, B: 11, C: 5, Line: 136},             // 442
+		{Code: template.JumpFalse, A: 12, B: 445, Line: 136},              // 443
+		{Code: template.PrintAs, A: 12, B: 1, Line: 136},                  // 444
+		{Code: template.Text, B: 2827, C: 13, Line: 136},                  // 445 "</Short_Name_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 136},            // 446
+		{Code: template.Text, B: 2840, C: 22, Line: 136},                  // 447 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 137},            // 448
+		{Code: template.Text, B: 2052, C: 2, Line: 137},                   // 449 "_>"
+		{Code: template.Field, A: 12, B: 11, C: 2, Line: 140},             // 450
+		{Code: template.Lookup, A: 13, B: 12, C: 1, Line: 140},            // 451
+		{Code: template.Copy, A: 14, B: 13, Line: 140},                    // 452
+		{Code: template.LoadText, A: 16, B: 2788, C: 4, Line: 141},        // 453 "line"
+		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 141},            // 454
+		{Code: template.JumpFalse, A: 15, B: 460, Line: 141},              // 455
+		{Code: template.JumpField, A: 11, B: 459, Line: 141},              // 456
+		{Code: template.Fail, B: 2862, C: 55, Line: 141},                  // 457 "a line is on a key of the phone itself, not of a module"
+		{Code: template.Print, A: 17, Line: 141},                          // 458
+		{Code: template.Jump, B: 526, Line: 141},                          // 459
+		{Code: template.LoadText, A: 18, B: 2917, C: 4, Line: 142},        // 460 "none"
+		{Code: template.Equal, A: 17, B: 14, C: 18, Line: 142},            // 461
+		{Code: template.Not, A: 17, B: 17, Line: 142},                     // 462
+		{Code: template.JumpFalse, A: 17, B: 526, Line: 142},              // 463
+		{Code: template.LoadText, A: 19, B: 1333, Line: 143},              // 464 ""
+		{Code: template.Copy, A: 20, B: 19, Line: 143},                    // 465
+		{Code: template.Field, A: 21, B: 11, C: 4, Line: 143},             // 466
+		{Code: template.JumpFalse, A: 21, B: 469, Line: 143},              // 467
+		{Code: template.Copy, A: 20, B: 21, Line: 143},                    // 468
+		{Code: template.LoadText, A: 22, B: 2921, C: 7, Line: 144},        // 469 "mailbox"
+		{Code: template.Equal, A: 21, B: 14, C: 22, Line: 144},            // 470
+		{Code: template.JumpFalse, A: 21, B: 490, Line: 144},              // 471
+		{Code: template.Field, A: 23, B: 1, C: 25, Line: 145},             // 472
+		{Code: template.Copy, A: 24, B: 23, Line: 145},                    // 473
+		{Code: template.Range, A: 24, B: 490, Line: 145},                  // 474
+		{Code: template.Item, A: 24, B: 26, C: 24, Line: 145},             // 475
+		{Code: template.Field, A: 28, B: 26, C: 8, Line: 145},             // 476
+		{Code: template.Copy, A: 27, B: 28, Line: 145},                    // 477
+		{Code: template.JumpFalse, A: 27, B: 486, Line: 145},              // 478
+		{Code: template.Not, A: 29, B: 20, Line: 145},                     // 479
+		{Code: template.Copy, A: 27, B: 29, Line: 145},                    // 480
+		{Code: template.JumpFalse, A: 27, B: 486, Line: 145},              // 481
+		{Code: template.Field, A: 30, B: 26, C: 10, Line: 145},            // 482
+		{Code: template.Field, A: 32, B: 11, C: 3, Line: 145},             // 483
+		{Code: template.EqualInt, A: 31, B: 30, C: 32, Line: 145},         // 484
+		{Code: template.Copy, A: 27, B: 31, Line: 145},                    // 485
+		{Code: template.JumpFalse, A: 27, B: 489, Line: 145},              // 486
+		{Code: template.Field, A: 33, B: 26, C: 8, Line: 145},             // 487
+		{Code: template.Copy, A: 20, B: 33, Line: 145},                    // 488
+		{Code: template.Next, A: 24, B: 475, Line: 145},                   // 489
+		{Code: template.Not, A: 21, B: 20, Line: 147},                     // 490
+		{Code: template.JumpFalse, A: 21, B: 494, Line: 147},              // 491
+		{Code: template.Fail, B: 2928, C: 59, Line: 147},                  // 492 "a key for the mailbox needs its number, or that of its line"
+		{Code: template.Print, A: 22, Line: 147},                          // 493
+		{Code: template.LoadText, A: 22, B: 2987, C: 3, Line: 148},        // 494 "blf"
+		{Code: template.Equal, A: 21, B: 14, C: 22, Line: 148},            // 495
+		{Code: template.JumpFalse, A: 21, B: 517, Line: 148},              // 496
+		{Code: template.Field, A: 24, B: 11, C: 6, Line: 149},             // 497
+		{Code: template.Copy, A: 23, B: 24, Line: 149},                    // 498
+		{Code: template.JumpFalse, A: 23, B: 505, Line: 149},              // 499
+		{Code: template.Field, A: 25, B: 11, C: 6, Line: 149},             // 500
+		{Code: template.Field, A: 27, B: 1, C: 10, Line: 149},             // 501
+		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 149},            // 502
+		{Code: template.Not, A: 26, B: 26, Line: 149},                     // 503
+		{Code: template.Copy, A: 23, B: 26, Line: 149},                    // 504
+		{Code: template.JumpFalse, A: 23, B: 508, Line: 149},              // 505
+		{Code: template.Fail, B: 2990, C: 55, Line: 149},                  // 506 "the phone has one pickup code for all keys: pickup_code"
+		{Code: template.Print, A: 28, Line: 149},                          // 507
+		{Code: template.Text, B: 3045, C: 10, Line: 150},                  // 508 "fnc=blf+sd"
+		{Code: template.JumpField, A: 1, B: 511, C: 10, Line: 150},        // 509
+		{Code: template.Text, B: 3055, C: 3, Line: 150},                   // 510 "+cp"
+		{Code: template.Text, B: 3058, C: 5, Line: 150},                   // 511 ";sub="
+		{Code: template.PrintAs, A: 20, B: 3, Line: 150},                  // 512
+		{Code: template.Text, B: 3063, C: 12, Line: 150},                  // 513 "@$PROXY;ext="
+		{Code: template.PrintAs, A: 20, B: 3, Line: 150},                  // 514
+		{Code: template.Text, B: 3075, C: 7, Line: 150},                   // 515 "@$PROXY"
+		{Code: template.Jump, B: 520, Line: 148},                          // 516
+		{Code: template.Text, B: 3082, C: 11, Line: 151},                  // 517 "fnc=sd;ext="
+		{Code: template.PrintAs, A: 20, B: 3, Line: 151},                  // 518
+		{Code: template.Text, B: 3075, C: 7, Line: 151},                   // 519 "@$PROXY"
+		{Code: template.Text, B: 3093, C: 5, Line: 152},                   // 520 ";vid="
+		{Code: template.PrintFieldInt, A: 11, B: 3, Line: 152},            // 521
+		{Code: template.Field, A: 21, B: 11, C: 5, Line: 152},             // 522
+		{Code: template.JumpFalse, A: 21, B: 526, Line: 152},              // 523
+		{Code: template.Text, B: 3098, C: 5, Line: 152},                   // 524 ";nme="
+		{Code: template.PrintAs, A: 21, Line: 152},                        // 525
+		{Code: template.JumpField, A: 11, B: 533, Line: 154},              // 526
+		{Code: template.Text, B: 3103, C: 7, Line: 154},                   // 527 "</Unit_"
+		{Code: template.PrintFieldInt, A: 11, Line: 154},                  // 528
+		{Code: template.Text, B: 2771, C: 5, Line: 154},                   // 529 "_Key_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 154},            // 530
+		{Code: template.Text, B: 2052, C: 2, Line: 154},                   // 531 "_>"
+		{Code: template.Jump, B: 536, Line: 154},                          // 532
+		{Code: template.Text, B: 3110, C: 20, Line: 154},                  // 533 "</Extended_Function_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 154},            // 534
+		{Code: template.Text, B: 2052, C: 2, Line: 154},                   // 535 "_>"
+		{Code: template.Next, A: 9, B: 419, Line: 131},                    // 536
+		{Code: template.Field, A: 8, C: 27, Line: 156},                    // 537
+		{Code: template.Copy, A: 9, B: 8, Line: 156},                      // 538
+		{Code: template.Range, A: 9, B: 566, Line: 156},                   // 539
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 156},               // 540
+		{Code: template.JumpField, A: 11, B: 552, Line: 157},              // 541
+		{Code: template.Text, B: 2764, C: 7, Line: 157},                   // 542 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 11, Line: 158},                  // 543
+		{Code: template.Text, B: 2771, C: 5, Line: 158},                   // 544 "_Key_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 158},            // 545
+		{Code: template.Text, B: 3130, C: 9, Line: 158},                   // 546 "_></Unit_"
+		{Code: template.PrintFieldInt, A: 11, Line: 158},                  // 547
+		{Code: template.Text, B: 2771, C: 5, Line: 158},                   // 548 "_Key_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 158},            // 549
+		{Code: template.Text, B: 2052, C: 2, Line: 158},                   // 550 "_>"
+		{Code: template.Jump, B: 565, Line: 157},                          // 551
+		{Code: template.Text, B: 2776, C: 12, Line: 159},                  // 552 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 160},            // 553
+		{Code: template.Text, B: 3139, C: 22, Line: 160},                  // 554 "_>Disabled</Extension_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 160},            // 555
+		{Code: template.Text, B: 2812, C: 15, Line: 160},                  // 556 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 161},            // 557
+		{Code: template.Text, B: 3161, C: 15, Line: 161},                  // 558 "_></Short_Name_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 161},            // 559
+		{Code: template.Text, B: 2840, C: 22, Line: 161},                  // 560 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 162},            // 561
+		{Code: template.Text, B: 3176, C: 22, Line: 162},                  // 562 "_></Extended_Function_"
+		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 162},            // 563
+		{Code: template.Text, B: 2052, C: 2, Line: 162},                   // 564 "_>"
+		{Code: template.Next, A: 9, B: 540, Line: 156},                    // 565
+		{Code: template.Field, A: 8, C: 29, Line: 165},                    // 566
+		{Code: template.Copy, A: 9, B: 8, Line: 165},                      // 567
+		{Code: template.Range, A: 9, B: 575, Line: 165},                   // 568
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 165},               // 569
+		{Code: template.TextField, A: 11, B: 2673, C: 2, Line: 166},       // 570 "\n<"
+		{Code: template.TextField, A: 11, B: 3198, C: 1, D: 1, Line: 166}, // 571 ">"
+		{Code: template.TextField, A: 11, B: 2683, C: 2, Line: 166},       // 572 "</"
+		{Code: template.Text, B: 3198, C: 1, Line: 166},                   // 573 ">"
+		{Code: template.Next, A: 9, B: 569, Line: 165},                    // 574
+		{Code: template.Text, B: 3199, C: 17, Line: 167},                  // 575 "\n</flat-profile>\n"
+	},
+}
+
+var ciscospaTables = []template.Table{
+	{Name: "codec", Words: "g722\tG722\n" +
+		"g726-32\tG726-32\n" +
+		"g729\tG729a\n" +
+		"pcma\tG711a\n" +
+		"pcmu\tG711u\n"},
+	{Name: "key", Words: "blf\tblf\n" +
+		"line\tline\n" +
+		"none\tnone\n" +
+		"retrieve-park\tsd\n" +
+		"speed-dial\tsd\n" +
+		"voicemail\tmailbox\n"},
+	{Name: "language", Words: "de\tGerman\n" +
+		"de-AT\tGerman\n" +
+		"de-CH\tGerman\n" +
+		"de-DE\tGerman\n" +
+		"en\tEnglish\n" +
+		"en-GB\tEnglish\n" +
+		"en-US\tEnglish\n" +
+		"es\tSpanish\n" +
+		"es-ES\tSpanish\n" +
+		"fr\tFrench\n" +
+		"fr-CA\tFrench\n" +
+		"fr-FR\tFrench\n"},
+	{Name: "locale", Words: "de\tde-DE\n" +
+		"de-AT\tde-DE\n" +
+		"de-CH\tde-DE\n" +
+		"de-DE\tde-DE\n" +
+		"en\ten-US\n" +
+		"en-GB\ten-US\n" +
+		"en-US\ten-US\n" +
+		"es\tes-ES\n" +
+		"es-ES\tes-ES\n" +
+		"fr\tfr-FR\n" +
+		"fr-CA\tfr-CA\n" +
+		"fr-FR\tfr-FR\n"},
+	{Name: "offset in the east", Words: "0\tGMT\n" +
+		"1\tGMT+01:00\n" +
+		"10\tGMT+10:00\n" +
+		"11\tGMT+11:00\n" +
+		"12\tGMT+12:00\n" +
+		"13\tGMT+13:00\n" +
+		"2\tGMT+02:00\n" +
+		"3\tGMT+03:00\n" +
+		"33\tGMT+03:30\n" +
+		"35\tGMT+05:30\n" +
+		"36\tGMT+06:30\n" +
+		"39\tGMT+09:30\n" +
+		"4\tGMT+04:00\n" +
+		"5\tGMT+05:00\n" +
+		"50\tGMT+05:45\n" +
+		"6\tGMT+06:00\n" +
+		"7\tGMT+07:00\n" +
+		"8\tGMT+08:00\n" +
+		"9\tGMT+09:00\n"},
+	{Name: "offset in the west", Words: "1\tGMT-01:00\n" +
+		"10\tGMT-10:00\n" +
+		"11\tGMT-11:00\n" +
+		"12\tGMT-12:00\n" +
+		"2\tGMT-02:00\n" +
+		"3\tGMT-03:00\n" +
+		"33\tGMT-03:30\n" +
+		"4\tGMT-04:00\n" +
+		"5\tGMT-05:00\n" +
+		"6\tGMT-06:00\n" +
+		"7\tGMT-07:00\n" +
+		"8\tGMT-08:00\n" +
+		"9\tGMT-09:00\n"},
+	{Name: "srtp", Words: "off\tOptional\n" +
+		"optional\tOptional\n" +
+		"required\tRequired\n"},
+	{Name: "transport", Words: "dns-naptr\tUDP\n" +
+		"tcp\tTCP\n" +
+		"tls\tTLS\n" +
+		"udp\tUDP\n"},
+}
+
+var ciscospaMacXml = template.Program{
+	Source:  "mac.xml.tmpl",
+	Cells:   42,
+	Escape:  xml.Append,
+	Root:    profile.Phone,
+	Escapes: []template.Escape{xml.AppendItem, xml.AppendMacro, xml.AppendURL, xml.AppendUser},
+	Tables:  ciscospaTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+		"<flat-profile>\n" +
+		"<Provision_Enable>Yes</Provision_Enable>\n" +
+		"<Resync_On_Reset>Yes</Resync_On_Reset>\n" +
+		"<Resync_From_SIP>Yes</Resync_From_SIP>\n" +
+		"<Resync_Periodic></Resync_Periodic>\n" +
+		"<Resync_At__HHmm_></Resync_At__HHmm_>\n" +
+		"<Resync_Trigger_1></Resync_Trigger_1>\n" +
+		"<Resync_Trigger_2></Resync_Trigger_2>\n" +
+		"<Resync_Random_Delay>2</Resync_Random_Delay>\n" +
+		"<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>\n" +
+		"<Profile_Rule>[--uid  --pwd ].xml</Profile_Rule>\n" +
+		"<Profile_Rule_B></Profile_Rule_B>\n" +
+		"<Profile_Rule_C></Profile_Rule_C>\n" +
+		"<Profile_Rule_D></Profile_Rule_D>\n" +
+		"<Report_Rule></Report_Rule>\n" +
+		"<Upgrade_Rule></Upgrade_Rule>adaptersecure-option\n" +
+		"<Admin_Passwd></Admin_Passwd>\n" +
+		"<Primary_NTP_Server></Primary_NTP_Server>\n" +
+		"<Secondary_NTP_Server></Secondary_NTP_Server>\n" +
+		"<Secondary_NTP_Server></Secondary_NTP_Server>\n" +
+		"<Time_Zone>-</Time_Zone>\n" +
+		"<Daylight_Saving_Time_Enable>YesNo</Daylight_Saving_Time_Enable>\n" +
+		"<Daylight_Saving_Time_Rule>start=the phone cannot express when summer time changes/-1221581:0:0;end=;save=1:0:02:0:0the phone cannot express how much summer time changes</Daylight_Saving_Time_Rule>\n" +
+		"<Language_Selection></Language_Selection>\n" +
+		"<Locale></Locale>\n" +
+		"<XML_Directory_Service_Name></XML_Directory_Service_Name>\n" +
+		"<XML_Directory_Service_URL></XML_Directory_Service_URL>optional\n" +
+		"<Voice_Mail_Number></Voice_Mail_Number>\n" +
+		"<SRTP_Method>s-descriptor</SRTP_Method>\n" +
+		"<Secure_Call_Serv>Yes</Secure_Call_Serv>\n" +
+		"<Secure_Call_Setting></Secure_Call_Setting>\n" +
+		"<Call_Pickup_Code></Call_Pickup_Code>\n" +
+		"<Attendant_Console_Call_Pickup_Code></Attendant_Console_Call_Pickup_Code>\n" +
+		"<Sub_Min_Expires>10</Sub_Min_Expires>\n" +
+		"<Sub_Max_Expires>86400</Sub_Max_Expires>\n" +
+		"<Subscribe_Expires></Subscribe_Expires>\n" +
+		"<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>\n" +
+		"<Reg_Min_Expires>1</Reg_Min_Expires>\n" +
+		"<Reg_Max_Expires>86400</Reg_Max_Expires>\n" +
+		"<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n" +
+		"<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n" +
+		"<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n" +
+		"<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n" +
+		"<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>\n" +
+		"<Line_Enable__>Yes</Line_Enable__>\n" +
+		"<Display_Name__></Display_Name__>\n" +
+		"<User_ID_</User_ID__>\n" +
+		"<Use_Auth_ID__>Yes</Use_Auth_ID__>\n" +
+		"<Auth_ID_</Auth_ID__>\n" +
+		"<Password_</Password__>\n" +
+		"<Proxy_:</Proxy__>\n" +
+		"<Use_Outbound_Proxy_</Use_Outbound_Proxy__>\n" +
+		"<Outbound_Proxy_</Outbound_Proxy__>\n" +
+		"<SIP_Transport_</SIP_Transport__>\n" +
+		"<Use_DNS_SRV_dns-naptr</Use_DNS_SRV__>\n" +
+		"<DNS_SRV_Auto_Prefix_</DNS_SRV_Auto_Prefix__>\n" +
+		"<Register__>Yes</Register__>\n" +
+		"<Register_Expires_</Register_Expires_\n" +
+		"<Secure_Call_Option_</Secure_Call_Option_requiredthe phone cannot insist on encrypted calls: srtp\n" +
+		"<Mailbox_ID_</Mailbox_ID_\n" +
+		"<Voice_Mail_Server__></Voice_Mail_Server_Unspecifiedg722an adapter has no g722: codecs\n" +
+		"<Preferred_Codec_</Preferred_Codec__>\n" +
+		"<Second_Preferred_Codec_</Second_Preferred_Codec__>\n" +
+		"<Third_Preferred_Codec_</Third_Preferred_Codec__>\n" +
+		"<Use_Pref_Codec_Only__>No</Use_Pref_Codec_Only_pcmapcmu\n" +
+		"<_Enable_</_>No</Line_Enable__></User_ID__></Password_\n" +
+		"<Unit_1_Enable></Unit_1_Enable>\n" +
+		"<Unit_2_Enable></Unit_2_Enable>\n" +
+		"<Unit__Key_>\n" +
+		"<Extension_lineDisabled</Extension__>\n" +
+		"<Short_Name_</Short_Name__>\n" +
+		"<Extended_Function_a line is on a key of the phone itself, not of a modulenonemailboxa key for the mailbox needs its number, or that of its lineblfthe phone has one pickup code for all keys: pickup_codefnc=blf+sd+cp;sub=@;ext=fnc=sd;ext=;nme=</Unit_</Extended_Function_></Unit__>Disabled</Extension__></Short_Name__></Extended_Function_\n" +
+		"<router-configuration>\n" +
+		"<Time_Setup>\n" +
+		"<Time_Server_Mode>manual</Time_Server_Mode>\n" +
+		"<Time_Server></Time_Server>\n" +
+		"</Time_Setup>\n" +
+		"<Web_Login_Admin_Name>admin</Web_Login_Admin_Name>\n" +
+		"<Web_Login_Admin_Password></Web_Login_Admin_Password>\n" +
+		"</router-configuration>\n" +
+		"</flat-profile>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 172, Line: 5},                             // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<flat-profile>\n<Provision_Enable>Yes</Provision_Enable>\n<Resync_On_Reset>Yes</Resync_On_Reset>\n<Resync_From_SIP>Yes</Resync_From_SIP>"
+		{Code: template.Text, B: 172, C: 18, Line: 11},                     // 1 "\n<Resync_Periodic>"
+		{Code: template.PrintFieldInt, B: 21, Line: 12},                    // 2
+		{Code: template.Text, B: 190, C: 132, Line: 12},                    // 3 "</Resync_Periodic>\n<Resync_At__HHmm_></Resync_At__HHmm_>\n<Resync_Trigger_1></Resync_Trigger_1>\n<Resync_Trigger_2></Resync_Trigger_2>"
+		{Code: template.Text, B: 322, C: 22, Line: 17},                     // 4 "\n<Resync_Random_Delay>"
+		{Code: template.JumpField, B: 8, C: 23, Line: 18},                  // 5
+		{Code: template.PrintFieldInt, B: 23, Line: 18},                    // 6
+		{Code: template.Jump, B: 9, Line: 18},                              // 7
+		{Code: template.Text, B: 344, C: 1, Line: 18},                      // 8 "2"
+		{Code: template.Text, B: 345, C: 94, Line: 18},                     // 9 "</Resync_Random_Delay>\n<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>"
+		{Code: template.Text, B: 439, C: 15, Line: 20},                     // 10 "\n<Profile_Rule>"
+		{Code: template.Field, A: 1, C: 20, Line: 22},                      // 11
+		{Code: template.JumpFalse, A: 1, B: 17, Line: 22},                  // 12
+		{Code: template.TextField, B: 454, C: 7, D: 16, Line: 22},          // 13 "[--uid "
+		{Code: template.Text, B: 461, C: 7, Line: 22},                      // 14 " --pwd "
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                     // 15
+		{Code: template.Text, B: 468, C: 1, Line: 22},                      // 16 "]"
+		{Code: template.Field, A: 1, C: 19, Line: 22},                      // 17
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                     // 18
+		{Code: template.PrintField, B: 16, Line: 22},                       // 19
+		{Code: template.Text, B: 469, C: 164, Line: 22},                    // 20 ".xml</Profile_Rule>\n<Profile_Rule_B></Profile_Rule_B>\n<Profile_Rule_C></Profile_Rule_C>\n<Profile_Rule_D></Profile_Rule_D>\n<Report_Rule></Report_Rule>\n<Upgrade_Rule>"
+		{Code: template.Field, A: 1, C: 12, Line: 27},                      // 21
+		{Code: template.JumpFalse, A: 1, B: 24, Line: 27},                  // 22
+		{Code: template.PrintAs, A: 1, B: 2, Line: 27},                     // 23
+		{Code: template.Text, B: 633, C: 15, Line: 27},                     // 24 "</Upgrade_Rule>"
+		{Code: template.Copy, A: 1, Line: 28},                              // 25
+		{Code: template.Field, A: 2, C: 30, Line: 29},                      // 26
+		{Code: template.LoadText, A: 3, B: 648, C: 7, Line: 29},            // 27 "adapter"
+		{Code: template.Has, A: 4, B: 2, C: 3, Line: 29},                   // 28
+		{Code: template.Copy, A: 5, B: 4, Line: 29},                        // 29
+		{Code: template.Field, A: 6, C: 30, Line: 30},                      // 30
+		{Code: template.LoadText, A: 7, B: 655, C: 13, Line: 30},           // 31 "secure-option"
+		{Code: template.Has, A: 8, B: 6, C: 7, Line: 30},                   // 32
+		{Code: template.Copy, A: 9, B: 8, Line: 30},                        // 33
+		{Code: template.Not, A: 10, B: 5, Line: 31},                        // 34
+		{Code: template.JumpFalse, A: 10, B: 239, Line: 31},                // 35
+		{Code: template.Field, A: 11, C: 8, Line: 32},                      // 36
+		{Code: template.JumpFalse, A: 11, B: 41, Line: 32},                 // 37
+		{Code: template.Text, B: 668, C: 15, Line: 32},                     // 38 "\n<Admin_Passwd>"
+		{Code: template.Print, A: 11, Line: 33},                            // 39
+		{Code: template.Text, B: 683, C: 15, Line: 33},                     // 40 "</Admin_Passwd>"
+		{Code: template.Field, A: 11, C: 7, Line: 35},                      // 41
+		{Code: template.Copy, A: 12, B: 11, Line: 35},                      // 42
+		{Code: template.Range, A: 12, B: 54, Line: 35},                     // 43
+		{Code: template.Item, A: 12, B: 14, C: 15, Line: 35},               // 44
+		{Code: template.LoadInt, A: 17, Line: 36},                          // 45
+		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 36},           // 46
+		{Code: template.JumpFalse, A: 16, B: 51, Line: 36},                 // 47
+		{Code: template.TextField, A: 14, B: 698, C: 21, Line: 37},         // 48 "\n<Primary_NTP_Server>"
+		{Code: template.Text, B: 719, C: 21, Line: 37},                     // 49 "</Primary_NTP_Server>"
+		{Code: template.Jump, B: 53, Line: 36},                             // 50
+		{Code: template.TextField, A: 14, B: 740, C: 23, Line: 39},         // 51 "\n<Secondary_NTP_Server>"
+		{Code: template.Text, B: 763, C: 23, Line: 39},                     // 52 "</Secondary_NTP_Server>"
+		{Code: template.Next, A: 12, B: 44, Line: 35},                      // 53
+		{Code: template.Field, A: 11, C: 7, Line: 42},                      // 54
+		{Code: template.JumpFalse, A: 11, B: 61, Line: 42},                 // 55
+		{Code: template.Len, A: 12, B: 11, Line: 43},                       // 56
+		{Code: template.LoadInt, A: 14, B: 1, Line: 43},                    // 57
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 43},           // 58
+		{Code: template.JumpFalse, A: 13, B: 61, Line: 43},                 // 59
+		{Code: template.Text, B: 786, C: 46, Line: 43},                     // 60 "\n<Secondary_NTP_Server></Secondary_NTP_Server>"
+		{Code: template.Field, A: 11, C: 24, Line: 47},                     // 61
+		{Code: template.JumpFalse, A: 11, B: 180, Line: 47},                // 62
+		{Code: template.Text, B: 832, C: 12, Line: 47},                     // 63 "\n<Time_Zone>"
+		{Code: template.Field, A: 12, B: 11, C: 1, Line: 50},               // 64
+		{Code: template.LoadText, A: 14, B: 844, C: 1, Line: 50},           // 65 "-"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 50},              // 66
+		{Code: template.JumpFalse, A: 13, B: 74, Line: 50},                 // 67
+		{Code: template.Field, A: 15, B: 11, C: 2, Line: 50},               // 68
+		{Code: template.Field, A: 16, B: 11, C: 3, Line: 50},               // 69
+		{Code: template.Add, A: 17, B: 15, C: 16, Line: 50},                // 70
+		{Code: template.LookupInt, A: 18, B: 17, C: 5, Line: 50},           // 71
+		{Code: template.Print, A: 18, Line: 50},                            // 72
+		{Code: template.Jump, B: 79, Line: 50},                             // 73
+		{Code: template.Field, A: 15, B: 11, C: 2, Line: 50},               // 74
+		{Code: template.Field, A: 16, B: 11, C: 3, Line: 50},               // 75
+		{Code: template.Add, A: 17, B: 15, C: 16, Line: 50},                // 76
+		{Code: template.LookupInt, A: 18, B: 17, C: 4, Line: 50},           // 77
+		{Code: template.Print, A: 18, Line: 50},                            // 78
+		{Code: template.Text, B: 845, C: 42, Line: 50},                     // 79 "</Time_Zone>\n<Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 11, B: 83, C: 4, Line: 51},           // 80
+		{Code: template.Text, B: 887, C: 3, Line: 51},                      // 81 "Yes"
+		{Code: template.Jump, B: 84, Line: 51},                             // 82
+		{Code: template.Text, B: 890, C: 2, Line: 51},                      // 83 "No"
+		{Code: template.Text, B: 892, C: 30, Line: 51},                     // 84 "</Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 11, B: 180, C: 4, Line: 52},          // 85
+		{Code: template.Text, B: 922, C: 34, Line: 52},                     // 86 "\n<Daylight_Saving_Time_Rule>start="
+		{Code: template.Field, A: 12, B: 11, C: 6, Line: 53},               // 87
+		{Code: template.Field, A: 13, B: 12, C: 5, Line: 213},              // 88
+		{Code: template.Not, A: 14, B: 13, Line: 213},                      // 89
+		{Code: template.JumpFalse, A: 14, B: 93, Line: 213},                // 90
+		{Code: template.Fail, B: 956, C: 49, Line: 213},                    // 91 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 15, Line: 213},                           // 92
+		{Code: template.PrintFieldInt, A: 12, Line: 214},                   // 93
+		{Code: template.Text, B: 1005, C: 1, Line: 214},                    // 94 "/"
+		{Code: template.Field, A: 13, B: 12, C: 1, Line: 215},              // 95
+		{Code: template.LoadInt, A: 15, B: 5, Line: 215},                   // 96
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 215},          // 97
+		{Code: template.JumpFalse, A: 14, B: 101, Line: 215},               // 98
+		{Code: template.Text, B: 1006, C: 2, Line: 215},                    // 99 "-1"
+		{Code: template.Jump, B: 120, Line: 215},                           // 100
+		{Code: template.Field, A: 16, B: 12, C: 1, Line: 215},              // 101
+		{Code: template.LoadInt, A: 18, B: 4, Line: 215},                   // 102
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 215},          // 103
+		{Code: template.JumpFalse, A: 17, B: 107, Line: 215},               // 104
+		{Code: template.Text, B: 1008, C: 2, Line: 215},                    // 105 "22"
+		{Code: template.Jump, B: 120, Line: 215},                           // 106
+		{Code: template.Field, A: 19, B: 12, C: 1, Line: 215},              // 107
+		{Code: template.LoadInt, A: 21, B: 3, Line: 215},                   // 108
+		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 215},          // 109
+		{Code: template.JumpFalse, A: 20, B: 113, Line: 215},               // 110
+		{Code: template.Text, B: 1010, C: 2, Line: 215},                    // 111 "15"
+		{Code: template.Jump, B: 120, Line: 215},                           // 112
+		{Code: template.Field, A: 22, B: 12, C: 1, Line: 215},              // 113
+		{Code: template.LoadInt, A: 24, B: 2, Line: 215},                   // 114
+		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 215},          // 115
+		{Code: template.JumpFalse, A: 23, B: 119, Line: 215},               // 116
+		{Code: template.Text, B: 1012, C: 1, Line: 215},                    // 117 "8"
+		{Code: template.Jump, B: 120, Line: 215},                           // 118
+		{Code: template.Text, B: 1013, C: 1, Line: 215},                    // 119 "1"
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 120 "/"
+		{Code: template.PrintFieldInt, A: 12, B: 3, Line: 216},             // 121
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 122 "/"
+		{Code: template.PrintFieldInt, A: 12, B: 4, Line: 216},             // 123
+		{Code: template.Text, B: 1014, C: 4, Line: 216},                    // 124 ":0:0"
+		{Code: template.Text, B: 1018, C: 5, Line: 53},                     // 125 ";end="
+		{Code: template.Field, A: 12, B: 11, C: 7, Line: 53},               // 126
+		{Code: template.Field, A: 13, B: 12, C: 5, Line: 213},              // 127
+		{Code: template.Not, A: 14, B: 13, Line: 213},                      // 128
+		{Code: template.JumpFalse, A: 14, B: 132, Line: 213},               // 129
+		{Code: template.Fail, B: 956, C: 49, Line: 213},                    // 130 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 15, Line: 213},                           // 131
+		{Code: template.PrintFieldInt, A: 12, Line: 214},                   // 132
+		{Code: template.Text, B: 1005, C: 1, Line: 214},                    // 133 "/"
+		{Code: template.Field, A: 13, B: 12, C: 1, Line: 215},              // 134
+		{Code: template.LoadInt, A: 15, B: 5, Line: 215},                   // 135
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 215},          // 136
+		{Code: template.JumpFalse, A: 14, B: 140, Line: 215},               // 137
+		{Code: template.Text, B: 1006, C: 2, Line: 215},                    // 138 "-1"
+		{Code: template.Jump, B: 159, Line: 215},                           // 139
+		{Code: template.Field, A: 16, B: 12, C: 1, Line: 215},              // 140
+		{Code: template.LoadInt, A: 18, B: 4, Line: 215},                   // 141
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 215},          // 142
+		{Code: template.JumpFalse, A: 17, B: 146, Line: 215},               // 143
+		{Code: template.Text, B: 1008, C: 2, Line: 215},                    // 144 "22"
+		{Code: template.Jump, B: 159, Line: 215},                           // 145
+		{Code: template.Field, A: 19, B: 12, C: 1, Line: 215},              // 146
+		{Code: template.LoadInt, A: 21, B: 3, Line: 215},                   // 147
+		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 215},          // 148
+		{Code: template.JumpFalse, A: 20, B: 152, Line: 215},               // 149
+		{Code: template.Text, B: 1010, C: 2, Line: 215},                    // 150 "15"
+		{Code: template.Jump, B: 159, Line: 215},                           // 151
+		{Code: template.Field, A: 22, B: 12, C: 1, Line: 215},              // 152
+		{Code: template.LoadInt, A: 24, B: 2, Line: 215},                   // 153
+		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 215},          // 154
+		{Code: template.JumpFalse, A: 23, B: 158, Line: 215},               // 155
+		{Code: template.Text, B: 1012, C: 1, Line: 215},                    // 156 "8"
+		{Code: template.Jump, B: 159, Line: 215},                           // 157
+		{Code: template.Text, B: 1013, C: 1, Line: 215},                    // 158 "1"
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 159 "/"
+		{Code: template.PrintFieldInt, A: 12, B: 3, Line: 216},             // 160
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 161 "/"
+		{Code: template.PrintFieldInt, A: 12, B: 4, Line: 216},             // 162
+		{Code: template.Text, B: 1014, C: 4, Line: 216},                    // 163 ":0:0"
+		{Code: template.Text, B: 1023, C: 6, Line: 53},                     // 164 ";save="
+		{Code: template.Field, A: 12, B: 11, C: 5, Line: 54},               // 165
+		{Code: template.LoadInt, A: 14, B: 60, Line: 54},                   // 166
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 54},           // 167
+		{Code: template.JumpFalse, A: 13, B: 171, Line: 54},                // 168
+		{Code: template.Text, B: 1029, C: 5, Line: 54},                     // 169 "1:0:0"
+		{Code: template.Jump, B: 179, Line: 54},                            // 170
+		{Code: template.Field, A: 15, B: 11, C: 5, Line: 54},               // 171
+		{Code: template.LoadInt, A: 17, B: 120, Line: 54},                  // 172
+		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 54},           // 173
+		{Code: template.JumpFalse, A: 16, B: 177, Line: 54},                // 174
+		{Code: template.Text, B: 1034, C: 5, Line: 54},                     // 175 "2:0:0"
+		{Code: template.Jump, B: 179, Line: 54},                            // 176
+		{Code: template.Fail, B: 1039, C: 53, Line: 54},                    // 177 "the phone cannot express how much summer time changes"
+		{Code: template.Print, A: 18, Line: 54},                            // 178
+		{Code: template.Text, B: 1092, C: 28, Line: 54},                    // 179 "</Daylight_Saving_Time_Rule>"
+		{Code: template.Field, A: 11, C: 6, Line: 57},                      // 180
+		{Code: template.JumpFalse, A: 11, B: 189, Line: 57},                // 181
+		{Code: template.Text, B: 1120, C: 21, Line: 57},                    // 182 "\n<Language_Selection>"
+		{Code: template.Lookup, A: 12, B: 11, C: 2, Line: 58},              // 183
+		{Code: template.Print, A: 12, Line: 58},                            // 184
+		{Code: template.Text, B: 1141, C: 30, Line: 58},                    // 185 "</Language_Selection>\n<Locale>"
+		{Code: template.Lookup, A: 12, B: 11, C: 3, Line: 59},              // 186
+		{Code: template.Print, A: 12, Line: 59},                            // 187
+		{Code: template.Text, B: 1171, C: 9, Line: 59},                     // 188 "</Locale>"
+		{Code: template.Text, B: 1180, C: 29, Line: 60},                    // 189 "\n<XML_Directory_Service_Name>"
+		{Code: template.Field, A: 11, C: 11, Line: 61},                     // 190
+		{Code: template.JumpField, A: 11, B: 194, C: 1, Line: 61},          // 191
+		{Code: template.Field, A: 12, C: 11, Line: 61},                     // 192
+		{Code: template.PrintField, A: 12, Line: 61},                       // 193
+		{Code: template.Text, B: 1209, C: 57, Line: 61},                    // 194 "</XML_Directory_Service_Name>\n<XML_Directory_Service_URL>"
+		{Code: template.Field, A: 11, C: 11, Line: 62},                     // 195
+		{Code: template.JumpField, A: 11, B: 199, C: 1, Line: 62},          // 196
+		{Code: template.Field, A: 12, C: 11, Line: 62},                     // 197
+		{Code: template.PrintField, A: 12, B: 1, Line: 62},                 // 198
+		{Code: template.Text, B: 1266, C: 28, Line: 62},                    // 199 "</XML_Directory_Service_URL>"
+		{Code: template.LoadText, A: 11, B: 1294, Line: 65},                // 200 ""
+		{Code: template.Copy, A: 12, B: 11, Line: 65},                      // 201
+		{Code: template.LoadText, A: 13, B: 890, C: 2, Line: 66},           // 202 "No"
+		{Code: template.Copy, A: 14, B: 13, Line: 66},                      // 203
+		{Code: template.Field, A: 15, C: 25, Line: 67},                     // 204
+		{Code: template.Copy, A: 16, B: 15, Line: 67},                      // 205
+		{Code: template.Range, A: 16, B: 223, Line: 67},                    // 206
+		{Code: template.Item, A: 16, B: 18, C: 16, Line: 67},               // 207
+		{Code: template.Field, A: 20, B: 18, C: 8, Line: 68},               // 208
+		{Code: template.Copy, A: 19, B: 20, Line: 68},                      // 209
+		{Code: template.JumpFalse, A: 19, B: 213, Line: 68},                // 210
+		{Code: template.Not, A: 21, B: 12, Line: 68},                       // 211
+		{Code: template.Copy, A: 19, B: 21, Line: 68},                      // 212
+		{Code: template.JumpFalse, A: 19, B: 216, Line: 68},                // 213
+		{Code: template.Field, A: 22, B: 18, C: 8, Line: 68},               // 214
+		{Code: template.Copy, A: 12, B: 22, Line: 68},                      // 215
+		{Code: template.Field, A: 19, B: 18, C: 7, Line: 69},               // 216
+		{Code: template.LoadText, A: 21, B: 1294, C: 8, Line: 69},          // 217 "optional"
+		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 69},              // 218
+		{Code: template.JumpFalse, A: 20, B: 222, Line: 69},                // 219
+		{Code: template.LoadText, A: 22, B: 887, C: 3, Line: 69},           // 220 "Yes"
+		{Code: template.Copy, A: 14, B: 22, Line: 69},                      // 221
+		{Code: template.Next, A: 16, B: 207, Line: 67},                     // 222
+		{Code: template.Text, B: 1302, C: 20, Line: 70},                    // 223 "\n<Voice_Mail_Number>"
+		{Code: template.Print, A: 12, Line: 71},                            // 224
+		{Code: template.Text, B: 1322, C: 20, Line: 71},                    // 225 "</Voice_Mail_Number>"
+		{Code: template.Text, B: 1342, C: 103, Line: 72},                   // 226 "\n<SRTP_Method>s-descriptor</SRTP_Method>\n<Secure_Call_Serv>Yes</Secure_Call_Serv>\n<Secure_Call_Setting>"
+		{Code: template.Print, A: 14, Line: 75},                            // 227
+		{Code: template.Text, B: 1445, C: 22, Line: 75},                    // 228 "</Secure_Call_Setting>"
+		{Code: template.Field, A: 15, C: 10, Line: 76},                     // 229
+		{Code: template.JumpFalse, A: 15, B: 236, Line: 76},                // 230
+		{Code: template.Text, B: 1467, C: 19, Line: 76},                    // 231 "\n<Call_Pickup_Code>"
+		{Code: template.Print, A: 15, Line: 77},                            // 232
+		{Code: template.Text, B: 1486, C: 56, Line: 77},                    // 233 "</Call_Pickup_Code>\n<Attendant_Console_Call_Pickup_Code>"
+		{Code: template.Print, A: 15, Line: 78},                            // 234
+		{Code: template.Text, B: 1542, C: 37, Line: 78},                    // 235 "</Attendant_Console_Call_Pickup_Code>"
+		{Code: template.Text, B: 1579, C: 99, Line: 79},                    // 236 "\n<Sub_Min_Expires>10</Sub_Min_Expires>\n<Sub_Max_Expires>86400</Sub_Max_Expires>\n<Subscribe_Expires>"
+		{Code: template.PrintFieldInt, B: 22, Line: 82},                    // 237
+		{Code: template.Text, B: 1678, C: 76, Line: 82},                    // 238 "</Subscribe_Expires>\n<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>"
+		{Code: template.Text, B: 1754, C: 328, Line: 86},                   // 239 "\n<Reg_Min_Expires>1</Reg_Min_Expires>\n<Reg_Max_Expires>86400</Reg_Max_Expires>\n<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>"
+		{Code: template.Field, A: 10, C: 25, Line: 94},                     // 240
+		{Code: template.Copy, A: 11, B: 10, Line: 94},                      // 241
+		{Code: template.Range, A: 11, B: 447, Line: 94},                    // 242
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 94},               // 243
+		{Code: template.Field, A: 14, B: 13, C: 10, Line: 95},              // 244
+		{Code: template.Copy, A: 15, B: 14, Line: 95},                      // 245
+		{Code: template.TextInt, A: 15, B: 2082, C: 14, Line: 96},          // 246 "\n<Line_Enable_"
+		{Code: template.TextInt, A: 15, B: 2096, C: 19, Line: 96},          // 247 "_>Yes</Line_Enable_"
+		{Code: template.TextInt, A: 15, B: 2115, C: 17, Line: 97},          // 248 "_>\n<Display_Name_"
+		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 15, Line: 97},  // 249 "_>"
+		{Code: template.TextInt, A: 15, B: 2134, C: 15, Line: 97},          // 250 "</Display_Name_"
+		{Code: template.TextInt, A: 15, B: 2149, C: 12, Line: 98},          // 251 "_>\n<User_ID_"
+		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 11, Line: 98},  // 252 "_>"
+		{Code: template.TextInt, A: 15, B: 2161, C: 10, Line: 98},          // 253 "</User_ID_"
+		{Code: template.TextInt, A: 15, B: 2171, C: 16, Line: 99},          // 254 "_>\n<Use_Auth_ID_"
+		{Code: template.TextInt, A: 15, B: 2187, C: 19, Line: 99},          // 255 "_>Yes</Use_Auth_ID_"
+		{Code: template.TextInt, A: 15, B: 2206, C: 12, Line: 100},         // 256 "_>\n<Auth_ID_"
+		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 12, Line: 100}, // 257 "_>"
+		{Code: template.TextInt, A: 15, B: 2218, C: 10, Line: 100},         // 258 "</Auth_ID_"
+		{Code: template.TextInt, A: 15, B: 2228, C: 13, Line: 101},         // 259 "_>\n<Password_"
+		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 13, Line: 101}, // 260 "_>"
+		{Code: template.TextInt, A: 15, B: 2241, C: 11, Line: 101},         // 261 "</Password_"
+		{Code: template.TextInt, A: 15, B: 2252, C: 10, Line: 102},         // 262 "_>\n<Proxy_"
+		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 1, Line: 102},  // 263 "_>"
+		{Code: template.Field, A: 16, B: 13, C: 2, Line: 102},              // 264
+		{Code: template.JumpFalse, A: 16, B: 267, Line: 102},               // 265
+		{Code: template.TextInt, A: 16, B: 2262, C: 1, Line: 102},          // 266 ":"
+		{Code: template.TextInt, A: 15, B: 2263, C: 8, Line: 102},          // 267 "</Proxy_"
+		{Code: template.TextInt, A: 15, B: 2271, C: 23, Line: 103},         // 268 "_>\n<Use_Outbound_Proxy_"
+		{Code: template.Text, B: 2132, C: 2, Line: 103},                    // 269 "_>"
+		{Code: template.JumpField, A: 13, B: 273, C: 4, Line: 103},         // 270
+		{Code: template.Text, B: 887, C: 3, Line: 103},                     // 271 "Yes"
+		{Code: template.Jump, B: 274, Line: 103},                           // 272
+		{Code: template.Text, B: 890, C: 2, Line: 103},                     // 273 "No"
+		{Code: template.TextInt, A: 15, B: 2294, C: 21, Line: 103},         // 274 "</Use_Outbound_Proxy_"
+		{Code: template.TextInt, A: 15, B: 2315, C: 19, Line: 104},         // 275 "_>\n<Outbound_Proxy_"
+		{Code: template.Text, B: 2132, C: 2, Line: 104},                    // 276 "_>"
+		{Code: template.Field, A: 16, B: 13, C: 4, Line: 104},              // 277
+		{Code: template.JumpFalse, A: 16, B: 280, Line: 104},               // 278
+		{Code: template.Print, A: 16, Line: 104},                           // 279
+		{Code: template.Field, A: 16, B: 13, C: 5, Line: 104},              // 280
+		{Code: template.JumpFalse, A: 16, B: 283, Line: 104},               // 281
+		{Code: template.TextInt, A: 16, B: 2262, C: 1, Line: 104},          // 282 ":"
+		{Code: template.TextInt, A: 15, B: 2334, C: 17, Line: 104},         // 283 "</Outbound_Proxy_"
+		{Code: template.TextInt, A: 15, B: 2351, C: 18, Line: 105},         // 284 "_>\n<SIP_Transport_"
+		{Code: template.Text, B: 2132, C: 2, Line: 105},                    // 285 "_>"
+		{Code: template.Field, A: 16, B: 13, C: 3, Line: 105},              // 286
+		{Code: template.Lookup, A: 17, B: 16, C: 7, Line: 105},             // 287
+		{Code: template.Print, A: 17, Line: 105},                           // 288
+		{Code: template.TextInt, A: 15, B: 2369, C: 16, Line: 105},         // 289 "</SIP_Transport_"
+		{Code: template.TextInt, A: 15, B: 2385, C: 16, Line: 106},         // 290 "_>\n<Use_DNS_SRV_"
+		{Code: template.Text, B: 2132, C: 2, Line: 106},                    // 291 "_>"
+		{Code: template.Field, A: 16, B: 13, C: 3, Line: 106},              // 292
+		{Code: template.LoadText, A: 18, B: 2401, C: 9, Line: 106},         // 293 "dns-naptr"
+		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 106},             // 294
+		{Code: template.JumpFalse, A: 17, B: 298, Line: 106},               // 295
+		{Code: template.Text, B: 887, C: 3, Line: 106},                     // 296 "Yes"
+		{Code: template.Jump, B: 299, Line: 106},                           // 297
+		{Code: template.Text, B: 890, C: 2, Line: 106},                     // 298 "No"
+		{Code: template.TextInt, A: 15, B: 2410, C: 14, Line: 106},         // 299 "</Use_DNS_SRV_"
+		{Code: template.TextInt, A: 15, B: 2424, C: 24, Line: 107},         // 300 "_>\n<DNS_SRV_Auto_Prefix_"
+		{Code: template.Text, B: 2132, C: 2, Line: 107},                    // 301 "_>"
+		{Code: template.Field, A: 16, B: 13, C: 3, Line: 107},              // 302
+		{Code: template.LoadText, A: 18, B: 2401, C: 9, Line: 107},         // 303 "dns-naptr"
+		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 107},             // 304
+		{Code: template.JumpFalse, A: 17, B: 308, Line: 107},               // 305
+		{Code: template.Text, B: 887, C: 3, Line: 107},                     // 306 "Yes"
+		{Code: template.Jump, B: 309, Line: 107},                           // 307
+		{Code: template.Text, B: 890, C: 2, Line: 107},                     // 308 "No"
+		{Code: template.TextInt, A: 15, B: 2448, C: 22, Line: 107},         // 309 "</DNS_SRV_Auto_Prefix_"
+		{Code: template.TextInt, A: 15, B: 2470, C: 13, Line: 108},         // 310 "_>\n<Register_"
+		{Code: template.TextInt, A: 15, B: 2483, C: 16, Line: 108},         // 311 "_>Yes</Register_"
+		{Code: template.TextInt, A: 15, B: 2499, C: 21, Line: 109},         // 312 "_>\n<Register_Expires_"
+		{Code: template.Text, B: 2132, C: 2, Line: 109},                    // 313 "_>"
+		{Code: template.PrintFieldInt, A: 13, B: 16, Line: 109},            // 314
+		{Code: template.TextInt, A: 15, B: 2520, C: 19, Line: 109},         // 315 "</Register_Expires_"
+		{Code: template.Text, B: 2132, C: 2, Line: 109},                    // 316 "_>"
+		{Code: template.JumpFalse, A: 9, B: 326, Line: 110},                // 317
+		{Code: template.TextInt, A: 15, B: 2539, C: 21, Line: 111},         // 318 "\n<Secure_Call_Option_"
+		{Code: template.Text, B: 2132, C: 2, Line: 111},                    // 319 "_>"
+		{Code: template.Field, A: 16, B: 13, C: 7, Line: 111},              // 320
+		{Code: template.Lookup, A: 17, B: 16, C: 6, Line: 111},             // 321
+		{Code: template.Print, A: 17, Line: 111},                           // 322
+		{Code: template.TextInt, A: 15, B: 2560, C: 21, Line: 111},         // 323 "</Secure_Call_Option_"
+		{Code: template.Text, B: 2132, C: 2, Line: 111},                    // 324 "_>"
+		{Code: template.Jump, B: 332, Line: 110},                           // 325
+		{Code: template.Field, A: 16, B: 13, C: 7, Line: 112},              // 326
+		{Code: template.LoadText, A: 18, B: 2581, C: 8, Line: 112},         // 327 "required"
+		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 112},             // 328
+		{Code: template.JumpFalse, A: 17, B: 332, Line: 112},               // 329
+		{Code: template.Fail, B: 2589, C: 48, Line: 112},                   // 330 "the phone cannot insist on encrypted calls: srtp"
+		{Code: template.Print, A: 19, Line: 112},                           // 331
+		{Code: template.JumpFalse, A: 5, B: 341, Line: 114},                // 332
+		{Code: template.TextInt, A: 15, B: 2637, C: 13, Line: 115},         // 333 "\n<Mailbox_ID_"
+		{Code: template.Text, B: 2132, C: 2, Line: 115},                    // 334 "_>"
+		{Code: template.Field, A: 16, B: 13, C: 8, Line: 115},              // 335
+		{Code: template.JumpFalse, A: 16, B: 338, Line: 115},               // 336
+		{Code: template.Print, A: 16, Line: 115},                           // 337
+		{Code: template.TextInt, A: 15, B: 2650, C: 13, Line: 115},         // 338 "</Mailbox_ID_"
+		{Code: template.Text, B: 2132, C: 2, Line: 115},                    // 339 "_>"
+		{Code: template.Jump, B: 344, Line: 114},                           // 340
+		{Code: template.TextInt, A: 15, B: 2663, C: 20, Line: 118},         // 341 "\n<Voice_Mail_Server_"
+		{Code: template.TextInt, A: 15, B: 2683, C: 22, Line: 118},         // 342 "_></Voice_Mail_Server_"
+		{Code: template.Text, B: 2132, C: 2, Line: 118},                    // 343 "_>"
+		{Code: template.JumpField, A: 1, B: 446, C: 28, Line: 120},         // 344
+		{Code: template.LoadText, A: 16, B: 2705, C: 11, Line: 122},        // 345 "Unspecified"
+		{Code: template.Copy, A: 17, B: 16, Line: 122},                     // 346
+		{Code: template.LoadText, A: 18, B: 2705, C: 11, Line: 122},        // 347 "Unspecified"
+		{Code: template.Copy, A: 19, B: 18, Line: 122},                     // 348
+		{Code: template.LoadText, A: 20, B: 2705, C: 11, Line: 122},        // 349 "Unspecified"
+		{Code: template.Copy, A: 21, B: 20, Line: 122},                     // 350
+		{Code: template.Field, A: 22, B: 1, C: 28, Line: 123},              // 351
+		{Code: template.Copy, A: 23, B: 22, Line: 123},                     // 352
+		{Code: template.Range, A: 23, B: 389, Line: 123},                   // 353
+		{Code: template.Item, A: 23, B: 25, C: 23, Line: 123},              // 354
+		{Code: template.Copy, A: 26, B: 5, Line: 124},                      // 355
+		{Code: template.JumpFalse, A: 26, B: 364, Line: 124},               // 356
+		{Code: template.Field, A: 27, B: 25, C: 1, Line: 124},              // 357
+		{Code: template.Copy, A: 26, B: 27, Line: 124},                     // 358
+		{Code: template.JumpFalse, A: 26, B: 364, Line: 124},               // 359
+		{Code: template.Field, A: 28, B: 25, Line: 124},                    // 360
+		{Code: template.LoadText, A: 30, B: 2716, C: 4, Line: 124},         // 361 "g722"
+		{Code: template.Equal, A: 29, B: 28, C: 30, Line: 124},             // 362
+		{Code: template.Copy, A: 26, B: 29, Line: 124},                     // 363
+		{Code: template.JumpFalse, A: 26, B: 367, Line: 124},               // 364
+		{Code: template.Fail, B: 2720, C: 30, Line: 124},                   // 365 "an adapter has no g722: codecs"
+		{Code: template.Print, A: 31, Line: 124},                           // 366
+		{Code: template.Field, A: 26, B: 25, C: 2, Line: 125},              // 367
+		{Code: template.LoadInt, A: 28, B: 1, Line: 125},                   // 368
+		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 125},          // 369
+		{Code: template.JumpFalse, A: 27, B: 374, Line: 125},               // 370
+		{Code: template.Field, A: 29, B: 25, Line: 125},                    // 371
+		{Code: template.Lookup, A: 30, B: 29, Line: 125},                   // 372
+		{Code: template.Copy, A: 17, B: 30, Line: 125},                     // 373
+		{Code: template.Field, A: 26, B: 25, C: 2, Line: 126},              // 374
+		{Code: template.LoadInt, A: 28, B: 2, Line: 126},                   // 375
+		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 126},          // 376
+		{Code: template.JumpFalse, A: 27, B: 381, Line: 126},               // 377
+		{Code: template.Field, A: 29, B: 25, Line: 126},                    // 378
+		{Code: template.Lookup, A: 30, B: 29, Line: 126},                   // 379
+		{Code: template.Copy, A: 19, B: 30, Line: 126},                     // 380
+		{Code: template.Field, A: 26, B: 25, C: 2, Line: 127},              // 381
+		{Code: template.LoadInt, A: 28, B: 3, Line: 127},                   // 382
+		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 127},          // 383
+		{Code: template.JumpFalse, A: 27, B: 388, Line: 127},               // 384
+		{Code: template.Field, A: 29, B: 25, Line: 127},                    // 385
+		{Code: template.Lookup, A: 30, B: 29, Line: 127},                   // 386
+		{Code: template.Copy, A: 21, B: 30, Line: 127},                     // 387
+		{Code: template.Next, A: 23, B: 354, Line: 123},                    // 388
+		{Code: template.TextInt, A: 15, B: 2750, C: 18, Line: 129},         // 389 "\n<Preferred_Codec_"
+		{Code: template.Text, B: 2132, C: 2, Line: 129},                    // 390 "_>"
+		{Code: template.Print, A: 17, Line: 129},                           // 391
+		{Code: template.TextInt, A: 15, B: 2768, C: 18, Line: 129},         // 392 "</Preferred_Codec_"
+		{Code: template.TextInt, A: 15, B: 2786, C: 27, Line: 130},         // 393 "_>\n<Second_Preferred_Codec_"
+		{Code: template.Text, B: 2132, C: 2, Line: 130},                    // 394 "_>"
+		{Code: template.Print, A: 19, Line: 130},                           // 395
+		{Code: template.TextInt, A: 15, B: 2813, C: 25, Line: 130},         // 396 "</Second_Preferred_Codec_"
+		{Code: template.TextInt, A: 15, B: 2838, C: 26, Line: 131},         // 397 "_>\n<Third_Preferred_Codec_"
+		{Code: template.Text, B: 2132, C: 2, Line: 131},                    // 398 "_>"
+		{Code: template.Print, A: 21, Line: 131},                           // 399
+		{Code: template.TextInt, A: 15, B: 2864, C: 24, Line: 131},         // 400 "</Third_Preferred_Codec_"
+		{Code: template.TextInt, A: 15, B: 2888, C: 24, Line: 132},         // 401 "_>\n<Use_Pref_Codec_Only_"
+		{Code: template.TextInt, A: 15, B: 2912, C: 26, Line: 132},         // 402 "_>No</Use_Pref_Codec_Only_"
+		{Code: template.Text, B: 2132, C: 2, Line: 132},                    // 403 "_>"
+		{Code: template.Field, A: 22, B: 1, C: 28, Line: 133},              // 404
+		{Code: template.Copy, A: 23, B: 22, Line: 133},                     // 405
+		{Code: template.Range, A: 23, B: 446, Line: 133},                   // 406
+		{Code: template.Item, A: 23, B: 25, C: 23, Line: 133},              // 407
+		{Code: template.Field, A: 27, B: 25, Line: 134},                    // 408
+		{Code: template.LoadText, A: 29, B: 2938, C: 4, Line: 134},         // 409 "pcma"
+		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 134},             // 410
+		{Code: template.Not, A: 28, B: 28, Line: 134},                      // 411
+		{Code: template.Copy, A: 26, B: 28, Line: 134},                     // 412
+		{Code: template.JumpFalse, A: 26, B: 428, Line: 134},               // 413
+		{Code: template.Field, A: 30, B: 25, Line: 134},                    // 414
+		{Code: template.LoadText, A: 32, B: 2942, C: 4, Line: 134},         // 415 "pcmu"
+		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 134},             // 416
+		{Code: template.Not, A: 31, B: 31, Line: 134},                      // 417
+		{Code: template.Copy, A: 26, B: 31, Line: 134},                     // 418
+		{Code: template.JumpFalse, A: 26, B: 428, Line: 134},               // 419
+		{Code: template.Copy, A: 33, B: 5, Line: 134},                      // 420
+		{Code: template.JumpFalse, A: 33, B: 426, Line: 134},               // 421
+		{Code: template.Field, A: 34, B: 25, Line: 134},                    // 422
+		{Code: template.LoadText, A: 36, B: 2716, C: 4, Line: 134},         // 423 "g722"
+		{Code: template.Equal, A: 35, B: 34, C: 36, Line: 134},             // 424
+		{Code: template.Copy, A: 33, B: 35, Line: 134},                     // 425
+		{Code: template.Not, A: 37, B: 33, Line: 134},                      // 426
+		{Code: template.Copy, A: 26, B: 37, Line: 134},                     // 427
+		{Code: template.JumpFalse, A: 26, B: 445, Line: 134},               // 428
+		{Code: template.Text, B: 2946, C: 2, Line: 134},                    // 429 "\n<"
+		{Code: template.Field, A: 38, B: 25, Line: 135},                    // 430
+		{Code: template.Lookup, A: 39, B: 38, Line: 135},                   // 431
+		{Code: template.Print, A: 39, Line: 135},                           // 432
+		{Code: template.TextInt, A: 15, B: 2948, C: 8, Line: 135},          // 433 "_Enable_"
+		{Code: template.Text, B: 2132, C: 2, Line: 135},                    // 434 "_>"
+		{Code: template.JumpField, A: 25, B: 438, C: 1, Line: 135},         // 435
+		{Code: template.Text, B: 887, C: 3, Line: 135},                     // 436 "Yes"
+		{Code: template.Jump, B: 439, Line: 135},                           // 437
+		{Code: template.Text, B: 890, C: 2, Line: 135},                     // 438 "No"
+		{Code: template.Text, B: 2956, C: 2, Line: 135},                    // 439 "</"
+		{Code: template.Field, A: 38, B: 25, Line: 135},                    // 440
+		{Code: template.Lookup, A: 39, B: 38, Line: 135},                   // 441
+		{Code: template.Print, A: 39, Line: 135},                           // 442
+		{Code: template.TextInt, A: 15, B: 2948, C: 8, Line: 135},          // 443 "_Enable_"
+		{Code: template.Text, B: 2132, C: 2, Line: 135},                    // 444 "_>"
+		{Code: template.Next, A: 23, B: 407, Line: 133},                    // 445
+		{Code: template.Next, A: 11, B: 243, Line: 94},                     // 446
+		{Code: template.Field, A: 10, C: 26, Line: 140},                    // 447
+		{Code: template.Copy, A: 11, B: 10, Line: 140},                     // 448
+		{Code: template.Range, A: 11, B: 465, Line: 140},                   // 449
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 140},              // 450
+		{Code: template.Text, B: 2082, C: 14, Line: 140},                   // 451 "\n<Line_Enable_"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 141},             // 452
+		{Code: template.Text, B: 2958, C: 18, Line: 141},                   // 453 "_>No</Line_Enable_"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 141},             // 454
+		{Code: template.Text, B: 2149, C: 12, Line: 141},                   // 455 "_>\n<User_ID_"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 142},             // 456
+		{Code: template.Text, B: 2976, C: 12, Line: 142},                   // 457 "_></User_ID_"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 142},             // 458
+		{Code: template.Text, B: 2228, C: 13, Line: 142},                   // 459 "_>\n<Password_"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 143},             // 460
+		{Code: template.Text, B: 2988, C: 13, Line: 143},                   // 461 "_></Password_"
+		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 143},             // 462
+		{Code: template.Text, B: 2132, C: 2, Line: 143},                    // 463 "_>"
+		{Code: template.Next, A: 11, B: 450, Line: 140},                    // 464
+		{Code: template.Not, A: 10, B: 5, Line: 145},                       // 465
+		{Code: template.JumpFalse, A: 10, B: 650, Line: 145},               // 466
+		{Code: template.LoadInt, A: 11, Line: 146},                         // 467
+		{Code: template.Copy, A: 12, B: 11, Line: 146},                     // 468
+		{Code: template.Field, A: 13, C: 4, Line: 147},                     // 469
+		{Code: template.Copy, A: 14, B: 13, Line: 147},                     // 470
+		{Code: template.Range, A: 14, B: 477, Line: 147},                   // 471
+		{Code: template.Item, A: 14, B: 16, C: 14, Line: 147},              // 472
+		{Code: template.JumpField, A: 16, B: 476, Line: 147},               // 473
+		{Code: template.Field, A: 17, B: 16, Line: 147},                    // 474
+		{Code: template.Copy, A: 12, B: 17, Line: 147},                     // 475
+		{Code: template.Next, A: 14, B: 472, Line: 147},                    // 476
+		{Code: template.Text, B: 3001, C: 16, Line: 147},                   // 477 "\n<Unit_1_Enable>"
+		{Code: template.LoadInt, A: 13, B: 1, Line: 148},                   // 478
+		{Code: template.Less, A: 14, B: 12, C: 13, Line: 148},              // 479
+		{Code: template.Not, A: 14, B: 14, Line: 148},                      // 480
+		{Code: template.JumpFalse, A: 14, B: 484, Line: 148},               // 481
+		{Code: template.Text, B: 887, C: 3, Line: 148},                     // 482 "Yes"
+		{Code: template.Jump, B: 485, Line: 148},                           // 483
+		{Code: template.Text, B: 890, C: 2, Line: 148},                     // 484 "No"
+		{Code: template.Text, B: 3017, C: 32, Line: 148},                   // 485 "</Unit_1_Enable>\n<Unit_2_Enable>"
+		{Code: template.LoadInt, A: 13, B: 2, Line: 149},                   // 486
+		{Code: template.Less, A: 14, B: 12, C: 13, Line: 149},              // 487
+		{Code: template.Not, A: 14, B: 14, Line: 149},                      // 488
+		{Code: template.JumpFalse, A: 14, B: 492, Line: 149},               // 489
+		{Code: template.Text, B: 887, C: 3, Line: 149},                     // 490 "Yes"
+		{Code: template.Jump, B: 493, Line: 149},                           // 491
+		{Code: template.Text, B: 890, C: 2, Line: 149},                     // 492 "No"
+		{Code: template.Text, B: 3049, C: 16, Line: 149},                   // 493 "</Unit_2_Enable>"
+		{Code: template.Field, A: 13, C: 4, Line: 150},                     // 494
+		{Code: template.Copy, A: 14, B: 13, Line: 150},                     // 495
+		{Code: template.Range, A: 14, B: 621, Line: 150},                   // 496
+		{Code: template.Item, A: 14, B: 16, C: 14, Line: 150},              // 497
+		{Code: template.JumpField, A: 16, B: 505, Line: 151},               // 498
+		{Code: template.Text, B: 3065, C: 7, Line: 151},                    // 499 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 16, Line: 152},                   // 500
+		{Code: template.Text, B: 3072, C: 5, Line: 152},                    // 501 "_Key_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 152},             // 502
+		{Code: template.Text, B: 3077, C: 1, Line: 152},                    // 503 ">"
+		{Code: template.Jump, B: 528, Line: 151},                           // 504
+		{Code: template.Text, B: 3078, C: 12, Line: 153},                   // 505 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 154},             // 506
+		{Code: template.Text, B: 2132, C: 2, Line: 154},                    // 507 "_>"
+		{Code: template.Field, A: 17, B: 16, C: 2, Line: 154},              // 508
+		{Code: template.LoadText, A: 19, B: 3090, C: 4, Line: 154},         // 509 "line"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 154},             // 510
+		{Code: template.JumpFalse, A: 18, B: 514, Line: 154},               // 511
+		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 154},             // 512
+		{Code: template.Jump, B: 515, Line: 154},                           // 513
+		{Code: template.Text, B: 3094, C: 8, Line: 154},                    // 514 "Disabled"
+		{Code: template.Text, B: 3102, C: 12, Line: 154},                   // 515 "</Extension_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 154},             // 516
+		{Code: template.Text, B: 3114, C: 15, Line: 154},                   // 517 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 155},             // 518
+		{Code: template.Text, B: 2132, C: 2, Line: 155},                    // 519 "_>"
+		{Code: template.Field, A: 17, B: 16, C: 5, Line: 155},              // 520
+		{Code: template.JumpFalse, A: 17, B: 523, Line: 155},               // 521
+		{Code: template.PrintAs, A: 17, B: 1, Line: 155},                   // 522
+		{Code: template.Text, B: 3129, C: 13, Line: 155},                   // 523 "</Short_Name_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 155},             // 524
+		{Code: template.Text, B: 3142, C: 22, Line: 155},                   // 525 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 156},             // 526
+		{Code: template.Text, B: 2132, C: 2, Line: 156},                    // 527 "_>"
+		{Code: template.Field, A: 17, B: 16, C: 2, Line: 159},              // 528
+		{Code: template.Lookup, A: 18, B: 17, C: 1, Line: 159},             // 529
+		{Code: template.Copy, A: 19, B: 18, Line: 159},                     // 530
+		{Code: template.LoadText, A: 21, B: 3090, C: 4, Line: 160},         // 531 "line"
+		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 160},             // 532
+		{Code: template.JumpFalse, A: 20, B: 538, Line: 160},               // 533
+		{Code: template.JumpField, A: 16, B: 537, Line: 160},               // 534
+		{Code: template.Fail, B: 3164, C: 55, Line: 160},                   // 535 "a line is on a key of the phone itself, not of a module"
+		{Code: template.Print, A: 22, Line: 160},                           // 536
+		{Code: template.Jump, B: 610, Line: 160},                           // 537
+		{Code: template.LoadText, A: 23, B: 3219, C: 4, Line: 161},         // 538 "none"
+		{Code: template.Equal, A: 22, B: 19, C: 23, Line: 161},             // 539
+		{Code: template.Not, A: 22, B: 22, Line: 161},                      // 540
+		{Code: template.JumpFalse, A: 22, B: 610, Line: 161},               // 541
+		{Code: template.LoadText, A: 24, B: 1294, Line: 162},               // 542 ""
+		{Code: template.Copy, A: 25, B: 24, Line: 162},                     // 543
+		{Code: template.Field, A: 26, B: 16, C: 4, Line: 162},              // 544
+		{Code: template.JumpFalse, A: 26, B: 547, Line: 162},               // 545
+		{Code: template.Copy, A: 25, B: 26, Line: 162},                     // 546
+		{Code: template.LoadText, A: 26, B: 1294, Line: 163},               // 547 ""
+		{Code: template.Copy, A: 27, B: 26, Line: 163},                     // 548
+		{Code: template.Field, A: 28, B: 1, C: 25, Line: 164},              // 549
+		{Code: template.Copy, A: 29, B: 28, Line: 164},                     // 550
+		{Code: template.Range, A: 29, B: 572, Line: 164},                   // 551
+		{Code: template.Item, A: 29, B: 31, C: 29, Line: 164},              // 552
+		{Code: template.Field, A: 32, B: 31, C: 10, Line: 165},             // 553
+		{Code: template.Field, A: 34, B: 16, C: 3, Line: 165},              // 554
+		{Code: template.EqualInt, A: 33, B: 32, C: 34, Line: 165},          // 555
+		{Code: template.JumpFalse, A: 33, B: 571, Line: 165},               // 556
+		{Code: template.Field, A: 35, B: 31, C: 1, Line: 166},              // 557
+		{Code: template.Copy, A: 27, B: 35, Line: 166},                     // 558
+		{Code: template.Field, A: 37, B: 31, C: 8, Line: 167},              // 559
+		{Code: template.Copy, A: 36, B: 37, Line: 167},                     // 560
+		{Code: template.JumpFalse, A: 36, B: 568, Line: 167},               // 561
+		{Code: template.Not, A: 38, B: 25, Line: 167},                      // 562
+		{Code: template.Copy, A: 36, B: 38, Line: 167},                     // 563
+		{Code: template.JumpFalse, A: 36, B: 568, Line: 167},               // 564
+		{Code: template.LoadText, A: 40, B: 3223, C: 7, Line: 167},         // 565 "mailbox"
+		{Code: template.Equal, A: 39, B: 19, C: 40, Line: 167},             // 566
+		{Code: template.Copy, A: 36, B: 39, Line: 167},                     // 567
+		{Code: template.JumpFalse, A: 36, B: 571, Line: 167},               // 568
+		{Code: template.Field, A: 41, B: 31, C: 8, Line: 167},              // 569
+		{Code: template.Copy, A: 25, B: 41, Line: 167},                     // 570
+		{Code: template.Next, A: 29, B: 552, Line: 164},                    // 571
+		{Code: template.Not, A: 28, B: 25, Line: 170},                      // 572
+		{Code: template.JumpFalse, A: 28, B: 576, Line: 170},               // 573
+		{Code: template.Fail, B: 3230, C: 59, Line: 170},                   // 574 "a key for the mailbox needs its number, or that of its line"
+		{Code: template.Print, A: 29, Line: 170},                           // 575
+		{Code: template.LoadText, A: 29, B: 3289, C: 3, Line: 171},         // 576 "blf"
+		{Code: template.Equal, A: 28, B: 19, C: 29, Line: 171},             // 577
+		{Code: template.JumpFalse, A: 28, B: 602, Line: 171},               // 578
+		{Code: template.Field, A: 31, B: 16, C: 6, Line: 172},              // 579
+		{Code: template.Copy, A: 30, B: 31, Line: 172},                     // 580
+		{Code: template.JumpFalse, A: 30, B: 587, Line: 172},               // 581
+		{Code: template.Field, A: 32, B: 16, C: 6, Line: 172},              // 582
+		{Code: template.Field, A: 34, B: 1, C: 10, Line: 172},              // 583
+		{Code: template.Equal, A: 33, B: 32, C: 34, Line: 172},             // 584
+		{Code: template.Not, A: 33, B: 33, Line: 172},                      // 585
+		{Code: template.Copy, A: 30, B: 33, Line: 172},                     // 586
+		{Code: template.JumpFalse, A: 30, B: 590, Line: 172},               // 587
+		{Code: template.Fail, B: 3292, C: 55, Line: 172},                   // 588 "the phone has one pickup code for all keys: pickup_code"
+		{Code: template.Print, A: 35, Line: 172},                           // 589
+		{Code: template.Text, B: 3347, C: 10, Line: 173},                   // 590 "fnc=blf+sd"
+		{Code: template.JumpField, A: 1, B: 593, C: 10, Line: 173},         // 591
+		{Code: template.Text, B: 3357, C: 3, Line: 173},                    // 592 "+cp"
+		{Code: template.Text, B: 3360, C: 5, Line: 173},                    // 593 ";sub="
+		{Code: template.PrintAs, A: 25, B: 3, Line: 173},                   // 594
+		{Code: template.Text, B: 3365, C: 1, Line: 173},                    // 595 "@"
+		{Code: template.Print, A: 27, Line: 173},                           // 596
+		{Code: template.Text, B: 3366, C: 5, Line: 173},                    // 597 ";ext="
+		{Code: template.PrintAs, A: 25, B: 3, Line: 173},                   // 598
+		{Code: template.Text, B: 3365, C: 1, Line: 173},                    // 599 "@"
+		{Code: template.Print, A: 27, Line: 173},                           // 600
+		{Code: template.Jump, B: 606, Line: 171},                           // 601
+		{Code: template.Text, B: 3371, C: 11, Line: 174},                   // 602 "fnc=sd;ext="
+		{Code: template.PrintAs, A: 25, B: 3, Line: 174},                   // 603
+		{Code: template.Text, B: 3365, C: 1, Line: 174},                    // 604 "@"
+		{Code: template.Print, A: 27, Line: 174},                           // 605
+		{Code: template.Field, A: 28, B: 16, C: 5, Line: 175},              // 606
+		{Code: template.JumpFalse, A: 28, B: 610, Line: 175},               // 607
+		{Code: template.Text, B: 3382, C: 5, Line: 175},                    // 608 ";nme="
+		{Code: template.PrintAs, A: 28, Line: 175},                         // 609
+		{Code: template.JumpField, A: 16, B: 617, Line: 177},               // 610
+		{Code: template.Text, B: 3387, C: 7, Line: 177},                    // 611 "</Unit_"
+		{Code: template.PrintFieldInt, A: 16, Line: 177},                   // 612
+		{Code: template.Text, B: 3072, C: 5, Line: 177},                    // 613 "_Key_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 177},             // 614
+		{Code: template.Text, B: 3077, C: 1, Line: 177},                    // 615 ">"
+		{Code: template.Jump, B: 620, Line: 177},                           // 616
+		{Code: template.Text, B: 3394, C: 20, Line: 177},                   // 617 "</Extended_Function_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 177},             // 618
+		{Code: template.Text, B: 2132, C: 2, Line: 177},                    // 619 "_>"
+		{Code: template.Next, A: 14, B: 497, Line: 150},                    // 620
+		{Code: template.Field, A: 13, C: 27, Line: 179},                    // 621
+		{Code: template.Copy, A: 14, B: 13, Line: 179},                     // 622
+		{Code: template.Range, A: 14, B: 650, Line: 179},                   // 623
+		{Code: template.Item, A: 14, B: 16, C: 14, Line: 179},              // 624
+		{Code: template.JumpField, A: 16, B: 636, Line: 180},               // 625
+		{Code: template.Text, B: 3065, C: 7, Line: 180},                    // 626 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 16, Line: 181},                   // 627
+		{Code: template.Text, B: 3072, C: 5, Line: 181},                    // 628 "_Key_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 181},             // 629
+		{Code: template.Text, B: 3414, C: 8, Line: 181},                    // 630 "></Unit_"
+		{Code: template.PrintFieldInt, A: 16, Line: 181},                   // 631
+		{Code: template.Text, B: 3072, C: 5, Line: 181},                    // 632 "_Key_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 181},             // 633
+		{Code: template.Text, B: 3077, C: 1, Line: 181},                    // 634 ">"
+		{Code: template.Jump, B: 649, Line: 180},                           // 635
+		{Code: template.Text, B: 3078, C: 12, Line: 182},                   // 636 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 183},             // 637
+		{Code: template.Text, B: 3422, C: 22, Line: 183},                   // 638 "_>Disabled</Extension_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 183},             // 639
+		{Code: template.Text, B: 3114, C: 15, Line: 183},                   // 640 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 184},             // 641
+		{Code: template.Text, B: 3444, C: 15, Line: 184},                   // 642 "_></Short_Name_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 184},             // 643
+		{Code: template.Text, B: 3142, C: 22, Line: 184},                   // 644 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 185},             // 645
+		{Code: template.Text, B: 3459, C: 22, Line: 185},                   // 646 "_></Extended_Function_"
+		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 185},             // 647
+		{Code: template.Text, B: 2132, C: 2, Line: 185},                    // 648 "_>"
+		{Code: template.Next, A: 14, B: 624, Line: 179},                    // 649
+		{Code: template.Field, A: 10, C: 29, Line: 189},                    // 650
+		{Code: template.Copy, A: 11, B: 10, Line: 189},                     // 651
+		{Code: template.Range, A: 11, B: 659, Line: 189},                   // 652
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 189},              // 653
+		{Code: template.TextField, A: 13, B: 2946, C: 2, Line: 190},        // 654 "\n<"
+		{Code: template.TextField, A: 13, B: 3077, C: 1, D: 1, Line: 190},  // 655 ">"
+		{Code: template.TextField, A: 13, B: 2956, C: 2, Line: 190},        // 656 "</"
+		{Code: template.Text, B: 3077, C: 1, Line: 190},                    // 657 ">"
+		{Code: template.Next, A: 11, B: 653, Line: 189},                    // 658
+		{Code: template.Copy, A: 10, B: 5, Line: 192},                      // 659
+		{Code: template.JumpFalse, A: 10, B: 667, Line: 192},               // 660
+		{Code: template.Field, A: 12, C: 7, Line: 192},                     // 661
+		{Code: template.Copy, A: 11, B: 12, Line: 192},                     // 662
+		{Code: template.JumpTrue, A: 11, B: 666, Line: 192},                // 663
+		{Code: template.Field, A: 13, C: 8, Line: 192},                     // 664
+		{Code: template.Copy, A: 11, B: 13, Line: 192},                     // 665
+		{Code: template.Copy, A: 10, B: 11, Line: 192},                     // 666
+		{Code: template.JumpFalse, A: 10, B: 685, Line: 192},               // 667
+		{Code: template.Text, B: 3481, C: 23, Line: 193},                   // 668 "\n<router-configuration>"
+		{Code: template.Field, A: 14, C: 7, Line: 195},                     // 669
+		{Code: template.Copy, A: 15, B: 14, Line: 195},                     // 670
+		{Code: template.Range, A: 15, B: 679, Line: 195},                   // 671
+		{Code: template.Item, A: 15, B: 17, C: 18, Line: 195},              // 672
+		{Code: template.LoadInt, A: 20, Line: 196},                         // 673
+		{Code: template.EqualInt, A: 19, B: 18, C: 20, Line: 196},          // 674
+		{Code: template.JumpFalse, A: 19, B: 678, Line: 196},               // 675
+		{Code: template.TextField, A: 17, B: 3504, C: 71, Line: 199},       // 676 "\n<Time_Setup>\n<Time_Server_Mode>manual</Time_Server_Mode>\n<Time_Server>"
+		{Code: template.Text, B: 3575, C: 28, Line: 199},                   // 677 "</Time_Server>\n</Time_Setup>"
+		{Code: template.Next, A: 15, B: 672, Line: 195},                    // 678
+		{Code: template.Field, A: 14, C: 8, Line: 203},                     // 679
+		{Code: template.JumpFalse, A: 14, B: 684, Line: 203},               // 680
+		{Code: template.Text, B: 3603, C: 78, Line: 203},                   // 681 "\n<Web_Login_Admin_Name>admin</Web_Login_Admin_Name>\n<Web_Login_Admin_Password>"
+		{Code: template.Print, A: 14, Line: 205},                           // 682
+		{Code: template.Text, B: 3681, C: 27, Line: 205},                   // 683 "</Web_Login_Admin_Password>"
+		{Code: template.Text, B: 3708, C: 24, Line: 206},                   // 684 "\n</router-configuration>"
+		{Code: template.Text, B: 3732, C: 17, Line: 208},                   // 685 "\n</flat-profile>\n"
 	},
 }
 

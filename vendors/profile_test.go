@@ -89,7 +89,7 @@ func (d *dice) random(n int) string {
 }
 
 func (d *dice) label() string {
-	s := oneOf(d.value, labels)
+	s := d.readable(oneOf(d.value, labels))
 	switch d.value.IntN(200) {
 	case 0:
 		s = "%NULL%" // what it says is to reset the parameter: refused
@@ -101,12 +101,26 @@ func (d *dice) label() string {
 }
 
 func (d *dice) secret() string {
-	s := oneOf(d.value, passwords) + d.random(12)
+	s := d.readable(oneOf(d.value, passwords)) + d.random(12)
 	if d.value.IntN(2) == 0 {
 		s = d.random(24)
 	}
 	d.made.values, d.made.secrets = append(d.made.values, s), append(d.made.secrets, s)
 	return s
+}
+
+// readable makes ASCII of a text for a model that reads nothing else. Such models
+// seldom get something else, or nearly all of them would be refused.
+func (d *dice) readable(s string) string {
+	if !d.made.model.ASCII || d.value.IntN(100) == 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 {
+			return r
+		}
+		return 'x'
+	}, s)
 }
 
 // set writes a setting into the documents: of the tenant, of the device, or of
@@ -246,6 +260,9 @@ func (d *dice) timers(s *source.Descriptor) {
 			}
 			if j == 0 && d.value.IntN(20) > 0 {
 				n[j] = max(n[j], vendor.Unit*max(vendor.Min, 1))
+				if vendor.Max != 0 {
+					n[j] = min(n[j], vendor.Unit*vendor.Max)
+				}
 			}
 			if j != 1 {
 				n[j] = max(n[j], 1)
@@ -258,7 +275,7 @@ func (d *dice) timers(s *source.Descriptor) {
 		d.made.timers[i] = spread.Timer{Interval: n[0], Window: n[1], Floor: n[2], Unit: vendor.Unit, Min: vendor.Min, Max: vendor.Max, Place: place}
 	}
 	if p.Boot.Unit != 0 && d.maybe(2) {
-		d.made.boot = d.value.Uint64N(p.Boot.Max*p.Boot.Unit + 1)
+		d.made.boot = d.value.Uint64N(min(p.Boot.Max*p.Boot.Unit, 3600) + 1)
 		timers["boot"] = d.made.boot
 	}
 	if d.maybe(2) {
@@ -316,6 +333,9 @@ func (d *dice) lines(s *source.Descriptor) {
 		if l.register = made.timers[1].Interval; d.maybe(4) {
 			l.register = s.Pack().Register.Unit*max(s.Pack().Register.Min, 1) + d.value.Uint64N(5000)
 			stored["register"] = l.register
+		}
+		if fit := layouts[s.Vendor].fitLine; fit != nil && !d.maybe(100) {
+			fit(s, &made.model, &l, stored)
 		}
 		complete(&l)
 		list, last = append(list, stored), index

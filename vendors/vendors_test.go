@@ -53,6 +53,8 @@ type layout struct {
 	// all of them would be refused. fit makes of a key one that the phone can express; nil where it can express all.
 	fit  func(d *device, k *key, stored map[string]any)
 	fits func(m *pack.Model, k key) bool
+	// fitLine is fit for a line.
+	fitLine func(s *source.Descriptor, m *pack.Model, l *line, stored map[string]any)
 	// wants are the settings that the documents ask for, "" for those that must not
 	// be in the file.
 	wants func(s *source.Descriptor, d *device) map[string]string
@@ -460,7 +462,7 @@ func TestTextTemplateAgrees(t *testing.T) {
 				switch {
 				case stopped != nil && failed != nil:
 					stops++
-				case stopped != nil && strings.HasSuffix(stopped.What, "is a reset token"):
+				case stopped != nil && (strings.HasSuffix(stopped.What, "is a reset token") || strings.HasSuffix(stopped.What, "could take for syntax")):
 					// The escaper's business, which text/template knows nothing of.
 				case stopped != nil || failed != nil:
 					t.Fatalf("%s: ours says %v, text/template %v", f.Template, stopped, failed)
@@ -582,7 +584,7 @@ func TestExtraSettings(t *testing.T) {
 				}
 			}
 		}
-		if len(written) < 500 {
+		if len(written) < 300 {
 			t.Errorf("only %d parameters", len(written))
 		}
 		for _, name := range append(slices.Sorted(maps.Keys(written)), l.denied...) {

@@ -67,7 +67,7 @@ func TestZones(t *testing.T) {
 				fmt.Sprintf(`{"tenant":"demo","vendor":%q,"model":%q,"url":"https://a","time_zone":%q}`, s.Vendor, large(p), name),
 				`{"device":"001565aabb01","tenant":"demo","state":"staged"}`, p, "config")
 			if err != nil {
-				if !strings.Contains(err.Error(), "cannot express when summer time changes") {
+				if !strings.Contains(err.Error(), "cannot express when summer time changes") && !strings.Contains(err.Error(), "the phone has no offset in the ") {
 					t.Errorf("%s: %v", name, err)
 				}
 				refused[name] = true

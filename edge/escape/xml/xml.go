@@ -3,9 +3,9 @@
 // line. What XML cannot carry is refused, never changed: a tab or line feed in an
 // attribute would be read as a blank, and most other controls are not XML at all.
 //
-// There are three escapers, which write the same and refuse more and more. Append
-// is for every value; a template chooses the others for single places, by what
-// the phone does with what it has read there.
+// Append is for every value. A template chooses one of the others for a single
+// place, by what the phone does with what it has read there; they write the same
+// and refuse more.
 package xml
 
 import "stagger/edge/record"
@@ -48,33 +48,43 @@ func Append(b []byte, s string) ([]byte, string) {
 	return append(b, s[from:]...), ""
 }
 
-// AppendItem is Append for a part of a value that a phone takes apart: a list of
+// AppendMacro is Append for a text in which the phone expands macros, which begin
+// with "$".
+func AppendMacro(b []byte, s string) ([]byte, string) { return without(b, s, "$") }
+
+// AppendItem is Append for a part of a value that the phone takes apart: a list of
 // "name=value" with ";" between, in which "$" begins a macro.
-func AppendItem(b []byte, s string) ([]byte, string) {
+func AppendItem(b []byte, s string) ([]byte, string) { return without(b, s, "$;") }
+
+// AppendUser is Append for the user in such a list, before the "@" of a host.
+func AppendUser(b []byte, s string) ([]byte, string) { return without(b, s, "$;@") }
+
+// AppendURL is Append for a URL, or a part of one, in a rule: it expands macros,
+// which begin with "$", and takes blanks, braces and bars as its own syntax. A value
+// may hold what a URL may (RFC 3986, section 2), but for the "$".
+func AppendURL(b []byte, s string) ([]byte, string) {
+	out, bad := without(b, s, "$ \"<>\\^`{|}")
+	if bad != "" {
+		return b, bad
+	}
 	for i := range len(s) {
-		if s[i] == ';' || s[i] == '$' {
-			return b, "has a character that a list could take for its own"
+		if s[i] >= 0x80 {
+			return b, "has a character outside ASCII"
 		}
 	}
-	return Append(b, s)
+	return out, ""
 }
 
-// AppendURL is Append for a parameter that a phone reads as a rule: it expands
-// macros, which begin with "$", and takes blanks, braces and bars as its own
-// syntax. A value there is a URL or a part of one. It may hold what a URL may (RFC
-// 3986, section 2), but for the "$".
-func AppendURL(b []byte, s string) ([]byte, string) {
+// without appends s unless it has one of the bytes of syntax.
+func without(b []byte, s, syntax string) ([]byte, string) {
 	out, bad := Append(b, s)
 	if bad != "" {
 		return b, bad
 	}
 	for i := range len(s) {
-		switch c := s[i]; c {
-		case '$', ' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}':
-			return b, "has a character that a rule could take for its own"
-		default:
-			if c >= 0x80 {
-				return b, "has a character outside ASCII"
+		for j := range len(syntax) {
+			if s[i] == syntax[j] {
+				return b, "has a character that the phone could take for syntax"
 			}
 		}
 	}

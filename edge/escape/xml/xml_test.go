@@ -63,21 +63,33 @@ func TestAppend(t *testing.T) {
 	hostile.Check(t, Append, rows, macro, foreign, hostile.Unfit, hostile.Edges)
 }
 
+const (
+	outside = "has a character outside ASCII"
+	syntax  = "has a character that the phone could take for syntax"
+)
+
+func TestAppendMacro(t *testing.T) {
+	hostile.Check(t, AppendMacro, rows, foreign, hostile.Unfit, hostile.Edges, refused([]hostile.Row{{Name: "macro", Value: "$USER"}, {Name: "last", Value: "a$"}}, syntax))
+}
+
 func TestAppendItem(t *testing.T) {
-	const what = "has a character that a list could take for its own"
 	hostile.Check(t, AppendItem, foreign, hostile.Unfit, hostile.Edges, refused([]hostile.Row{
-		{Name: "another function", Value: "Bob;fnc=sd;ext=900@evil.example"}, {Name: "separator alone", Value: ";"},
-		{Name: "macro", Value: "$PROXY"}, {Name: "parameter of a URI", Value: "sip:100@pbx.example;user=phone"},
-	}, what), []hostile.Row{{Name: "equals", Value: "x=y", Out: "x=y"}})
+		{Name: "another function", Value: "Bob;fnc=sd;ext=900@evil.example"}, {Name: "separator alone", Value: ";"}, {Name: "macro", Value: "$PROXY"},
+	}, syntax), []hostile.Row{{Name: "equals", Value: "x=y", Out: "x=y"}, {Name: "at", Value: "a@b", Out: "a@b"}})
+}
+
+func TestAppendUser(t *testing.T) {
+	hostile.Check(t, AppendUser, foreign, hostile.Unfit, hostile.Edges, refused([]hostile.Row{
+		{Name: "host", Value: "900@evil.example"}, {Name: "parameter of a URI", Value: "100;user=phone"}, {Name: "macro", Value: "$USER"},
+	}, syntax), []hostile.Row{{Name: "feature code", Value: "*8#31", Out: "*8#31"}})
 }
 
 func TestAppendURL(t *testing.T) {
-	const what = "has a character that a rule could take for its own"
-	hostile.Check(t, AppendURL, refused(foreign, "has a character outside ASCII"), hostile.Unfit, hostile.Edges)
+	hostile.Check(t, AppendURL, refused(foreign[1:], outside), hostile.Unfit, hostile.Edges)
 	for _, c := range " \"<>\\^`{|}$" {
-		hostile.Check(t, AppendURL, []hostile.Row{{Name: "rule", Value: "http://h/" + string(c) + "x", What: what}})
+		hostile.Check(t, AppendURL, []hostile.Row{{Name: "rule", Value: "http://h/" + string(c) + "x", What: syntax}})
 	}
-	hostile.Check(t, AppendURL, refused(macro, what), []hostile.Row{
+	hostile.Check(t, AppendURL, refused(macro, syntax), []hostile.Row{
 		{Name: "URL", Value: "https://u_1.pbx.example:5061/~a/b-c;d=e,(f)!*?g=h&i='%41'#j@k+l", Out: "https://u_1.pbx.example:5061/~a/b-c;d=e,(f)!*?g=h&amp;i=&apos;%41&apos;#j@k+l"},
 		{Name: "IPv6", Value: "http://[2001:db8::1]:80/", Out: "http://[2001:db8::1]:80/"},
 		{Name: "empty"},
@@ -95,12 +107,12 @@ func TestKeyTarget(t *testing.T) {
 func TestLegitimate(t *testing.T) {
 	unescape := func(written string) string { return parse(t, "<a>"+written+"</a>")[1] }
 	hostile.CheckLegitimate(t, Append, nil, unescape)
-	const list = "has a character that a list could take for its own"
-	hostile.CheckLegitimate(t, AppendItem, map[string]string{"a;b,c": list, "R&D; QA": list}, unescape)
-	const outside, rule = "has a character outside ASCII", "has a character that a rule could take for its own"
-	not := map[string]string{"Zoë Müller-Łuczak": outside, "日本 支店": outside}
-	for _, value := range []string{"O'Neil & Sons <Sales>", `"Front" desk`, "#1 Support", "50% off", `C:\temp`, "R&D; QA"} {
-		not[value] = rule
+	hostile.CheckLegitimate(t, AppendMacro, nil, unescape)
+	hostile.CheckLegitimate(t, AppendItem, map[string]string{"a;b,c": syntax, "R&D; QA": syntax}, unescape)
+	hostile.CheckLegitimate(t, AppendUser, map[string]string{"a;b,c": syntax, "R&D; QA": syntax, "sip:100@pbx:5061": syntax}, unescape)
+	not := map[string]string{}
+	for _, value := range []string{"Zoë Müller-Łuczak", "日本 支店", "O'Neil & Sons <Sales>", `"Front" desk`, "#1 Support", "50% off", `C:\temp`, "R&D; QA"} {
+		not[value] = syntax
 	}
 	hostile.CheckLegitimate(t, AppendURL, not, unescape)
 }
@@ -135,7 +147,7 @@ func parse(t *testing.T, file string) (found []string) {
 // check: a value is refused, or the file has the elements and attributes that the
 // template has and the very value in each place.
 func check(t *testing.T, value string) {
-	for _, escape := range []template.Escape{Append, AppendItem, AppendURL} {
+	for _, escape := range []template.Escape{Append, AppendMacro, AppendItem, AppendUser, AppendURL} {
 		file, ok := hostile.Fill(t, escape, value, `<?xml version="1.0" encoding="UTF-8"?><a b="`, `" c='`, `' d="x:`, `"><e>`, `</e><f g="1">y`, `</f></a>`)
 		if !ok {
 			continue
@@ -226,7 +238,7 @@ func same(t *testing.T, parser string, got, want []string) {
 }
 
 func TestAllocations(t *testing.T) {
-	for _, escape := range []template.Escape{Append, AppendItem, AppendURL} {
+	for _, escape := range []template.Escape{Append, AppendMacro, AppendItem, AppendUser, AppendURL} {
 		hostile.CheckAllocations(t, escape, rows, macro, foreign)
 	}
 }

@@ -189,7 +189,7 @@ type Syntax struct {
 // Syntaxes are the escapers, by the name that a descriptor uses.
 var Syntaxes = map[string]Syntax{
 	"keyvalue": {Package: "stagger/edge/escape/keyvalue"},
-	"xml":      {Package: "stagger/edge/escape/xml", As: map[string]string{"item": "AppendItem", "url": "AppendURL"}},
+	"xml":      {Package: "stagger/edge/escape/xml", As: map[string]string{"item": "AppendItem", "macro": "AppendMacro", "url": "AppendURL", "user": "AppendUser"}},
 	"percent":  {Package: "stagger/edge/escape/percent"},
 	"colon":    {Package: "stagger/edge/escape/colon", As: map[string]string{"label": "AppendLabel"}},
 	"quoted":   {Package: "stagger/edge/escape/quoted"},

@@ -83,7 +83,7 @@ func TestGenerate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Escapes: []template.Escape{xml.AppendItem, xml.AppendURL}", "{Code: template.PrintAs, A: 1, B: 1, Line: 1}", "ASCII: true"} {
+	for _, want := range []string{"Escapes: []template.Escape{xml.AppendItem, xml.AppendMacro, xml.AppendURL, xml.AppendUser}", "{Code: template.PrintAs, A: 1, B: 2, Line: 1}", "ASCII: true"} {
 		if got := strings.Join(strings.Fields(string(special)), " "); !strings.Contains(got, want) {
 			t.Errorf("no %s in:\n%s", want, special)
 		}
