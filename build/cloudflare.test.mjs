@@ -31,9 +31,10 @@ after(() => {
 
 const module = new WebAssembly.Module(readFileSync(CORE));
 
-function site(documents = { "tenant:t1": TENANT, [`device:t1:${MAC}`]: DEVICE }) {
+function site(documents = { "tenant:t1": TENANT, [`device:t1:${MAC}`]: DEVICE }, variables = {}) {
   const reads = [];
   const env = {
+    ...variables,
     STAGGER_MASTER_KEY: KEY,
     FLEET: {
       get: async (key) => {
@@ -96,6 +97,25 @@ test("a site of 300 phones behind one address is served", async () => {
   const headers = { "cf-connecting-ip": "192.0.2.1" };
   const statuses = await Promise.all(macs.map(async (mac) => (await ask(path(mac), { headers })).status));
   assert.deepEqual([...new Set(statuses)], [200]);
+});
+
+test("what does not open is a failure of the store, and the log says why", async () => {
+  const errors = [];
+  const { error } = console;
+  console.error = (line) => errors.push(line);
+  try {
+    const documents = { "tenant:t1": { ...TENANT, client_cert: false }, [`device:t1:${MAC}`]: DEVICE };
+    assert.equal((await site(documents, { STAGGER_SEALED: "" }).ask(path())).status, 200);
+    assert.deepEqual(errors.splice(0), []);
+    assert.equal((await site(documents, { STAGGER_SEALED: "required" }).ask(path())).status, 503);
+    assert.deepEqual(errors.splice(0).sort(), [`stagger: device:t1:${MAC} is not sealed`, "stagger: tenant:t1 is not sealed"]);
+    const { reads, ask } = site(documents, { STAGGER_SEALED: "Required" });
+    assert.equal((await ask(path())).status, 500);
+    assert.deepEqual(errors.splice(0), ['stagger: STAGGER_SEALED is neither empty nor "required": every request is answered with an error']);
+    assert.deepEqual(reads, []);
+  } finally {
+    console.error = error;
+  }
 });
 
 test("the module's memory holds nothing of a request", async () => {

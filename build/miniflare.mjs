@@ -12,7 +12,7 @@ export const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/,
 export const CORE = `${ROOT}/build/out/edge.wasm`;
 
 /** The modules that make up the Worker, and the date it is deployed with. */
-export const WORKER = ["edge/worker/worker.mjs", "edge/worker/cloudflare.mjs", "edge/worker/core.mjs", "edge/worker/wire.mjs"];
+export const WORKER = ["edge/worker/worker.mjs", "edge/worker/cloudflare.mjs", "edge/worker/core.mjs", "edge/worker/seal.mjs", "edge/worker/wire.mjs"];
 const COMPATIBILITY_DATE = /^compatibility_date = "(.*)"$/m.exec(readFileSync(`${ROOT}/wrangler.toml`, "utf8"))[1];
 
 /**

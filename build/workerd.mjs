@@ -6,7 +6,7 @@
 //    "documents": {"tenant:t1": "{...}"},       or {"base64": "..."} for a value that is not UTF-8
 //    "failing": ["device:t1:..."],              keys that the store cannot tell about
 //    "keys": ["<hex>", "<hex>"],                the master key and the one before
-//    "plain_http": "t1,t2", "open": "", "hosts": "",
+//    "plain_http": "t1,t2", "open": "", "hosts": "", "sealed": "",
 //    "requests": [{"method": "GET", "target": "/...", "headers": [["user-agent", "..."]], "tls": true, "body": ""}]}
 // Targets, header values and bodies are latin1: one character, one byte. Without a
 // "host" header one is added. A target that begins with http is sent as it is.
@@ -25,7 +25,7 @@ import { CORE, startWorkers, WORKER } from "./miniflare.mjs";
 
 const IDLE_MILLISECONDS = 5 * 60_000;
 const HOST = "phones.example";
-const DEFAULTS = { now: 0, documents: {}, failing: [], keys: [], plain_http: "", open: "", hosts: "", requests: [] };
+const DEFAULTS = { now: 0, documents: {}, failing: [], keys: [], plain_http: "", open: "", hosts: "", sealed: "", requests: [] };
 
 const workers = await startWorkers([{
   name: "corpus",
@@ -61,9 +61,9 @@ try {
 
 async function run(kase) {
   // Go writes an empty list as null.
-  const { now, documents, failing, keys, plain_http, open, hosts, requests } =
+  const { now, documents, failing, keys, plain_http, open, hosts, sealed, requests } =
     { ...DEFAULTS, ...Object.fromEntries(Object.entries(kase).filter(([, value]) => value !== null)) };
-  const environment = { STAGGER_PLAIN_HTTP: plain_http, STAGGER_OPEN: open, STAGGER_HOSTS: hosts };
+  const environment = { STAGGER_PLAIN_HTTP: plain_http, STAGGER_OPEN: open, STAGGER_HOSTS: hosts, STAGGER_SEALED: sealed };
   if (keys.length > 0) environment.STAGGER_MASTER_KEY = keys[0];
   if (keys.length > 1) environment.STAGGER_MASTER_KEY_PREVIOUS = keys[1];
   const base64 = Object.entries(documents).map(([key, value]) => [key, value.base64 ?? Buffer.from(value).toString("base64")]);

@@ -1,9 +1,10 @@
 // The Cloudflare shim: turns a Request into what the core takes, KV reads into
-// documents and the core's answer into a Response, and logs the audit record.
+// documents (which it opens where they are sealed) and the core's answer into a Response, and logs the audit record.
 // It decides nothing. It must never use the Cache API (a configuration holds
 // credentials), read the body of a request, or log a URL or a header.
 
 import { answer, Core, failure } from "./core.mjs";
+import { Seal } from "./seal.mjs";
 import { FLAG_TLS } from "./wire.mjs";
 
 // Bytes, not text: text would lose a byte order mark and mend broken UTF-8, both
@@ -35,6 +36,7 @@ const encoder = new TextEncoder();
  *   STAGGER_PLAIN_HTTP           tenants that may ask without TLS, separated by commas
  *   STAGGER_OPEN                 tenants whose phones need no token: a lab's only
  *   STAGGER_HOSTS                host names under which phones are served; empty for any
+ *   STAGGER_SEALED               "required" refuses documents that are not sealed
  *
  * @param {WebAssembly.Module} module
  * @param {{now: () => number}} clock milliseconds since 1970-01-01 UTC
@@ -56,11 +58,26 @@ export function createWorker(module, { now }) {
           target,
           facts: facts(request, settings),
           keys: settings.keys,
-        }, (key) => env.FLEET.get(key, READ)));
+        }, reader(env, settings.seal)));
       } catch (error) {
         return reply(failure(error));
       }
     },
+  };
+}
+
+// Reads documents. One that does not open is a failure of the store; the log says
+// why, for the record does not.
+function reader(env, seal) {
+  return async (key) => {
+    const value = await env.FLEET.get(key, READ);
+    if (value === null) return null;
+    try {
+      return await seal.open(key, value);
+    } catch (error) {
+      console.error(`stagger: ${key} ${error.message}`);
+      throw error;
+    }
   };
 }
 
@@ -123,17 +140,21 @@ function readSettings(env) {
   if (plain !== "") console.warn(`stagger: configurations are served over plain http to: ${plain}`);
   if (open !== "") console.warn(`stagger: no token is asked for, anyone can read the credentials of: ${open}`);
 
+  // Without keys the core answers 500.
+  const none = (why) => {
+    console.error(`stagger: ${why}: every request is answered with an error`);
+    return { env, facts, hosts, keys: [], seal: new Seal([], true) };
+  };
+  const sealed = text("STAGGER_SEALED");
+  if (sealed !== "" && sealed !== "required") return none('STAGGER_SEALED is neither empty nor "required"');
   const keys = [];
   for (const name of ["STAGGER_MASTER_KEY", "STAGGER_MASTER_KEY_PREVIOUS"]) {
     const value = text(name);
     if (value === "" && name !== "STAGGER_MASTER_KEY") continue;
-    if (!/^([0-9a-f]{2}){32,}$/i.test(value)) {
-      // Without keys the core answers 500. Also when only the previous one is
-      // wrong: half a rotation would look healthy and refuse half of the phones.
-      console.error(`stagger: ${name} is not 32 bytes or more in hexadecimal: every request is answered with an error`);
-      return { env, facts, hosts, keys: [] };
-    }
+    // Also when only the previous one is wrong: half a rotation would look healthy
+    // and refuse half of the phones.
+    if (!/^([0-9a-f]{2}){32,}$/i.test(value)) return none(`${name} is not 32 bytes or more in hexadecimal`);
     keys.push(Uint8Array.from(value.match(/../g), (byte) => parseInt(byte, 16)));
   }
-  return { env, facts, hosts, keys };
+  return { env, facts, hosts, keys, seal: new Seal(keys, sealed !== "") };
 }

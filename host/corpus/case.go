@@ -69,6 +69,8 @@ type Setup struct {
 	PlainHTTP string
 	Open      string
 	Hosts     string
+	// Sealed is "required" where documents that are not sealed are refused.
+	Sealed    string
 	Documents map[string]string
 	Failing   []string
 }
@@ -186,6 +188,8 @@ func (c *Case) setup(text string) error {
 			c.Setup.Open = value
 		case "hosts":
 			c.Setup.Hosts = value
+		case "sealed":
+			c.Setup.Sealed = value
 		case "engines":
 			c.Only = strings.Fields(value)
 		default:

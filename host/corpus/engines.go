@@ -17,6 +17,7 @@ import (
 	"stagger/edge/wire"
 	"stagger/host/engine"
 	"stagger/host/exchange"
+	"stagger/host/seal"
 )
 
 // Engine answers the requests of a case.
@@ -41,6 +42,8 @@ func (s store) Get(_ context.Context, key string) (string, bool, error) {
 
 // Run answers the requests of the case.
 func (l Local) Run(c *Case) ([]wire.Response, error) {
+	opener := seal.Opener{Keys: seal.New(c.Setup.Keys), Required: c.Setup.Sealed == "required"}
+	documents := opener.Store(store{&c.Setup})
 	var out []wire.Response
 	for _, s := range c.Steps {
 		r := wire.Request{
@@ -50,7 +53,7 @@ func (l Local) Run(c *Case) ([]wire.Response, error) {
 		if s.TLS {
 			r.Flags = wire.FlagTLS
 		}
-		response, _ := exchange.Answer(context.Background(), l.Engine, store{&c.Setup}, &r)
+		response, _ := exchange.Answer(context.Background(), l.Engine, documents, &r)
 		out = append(out, response)
 	}
 	return out, nil
@@ -99,9 +102,10 @@ func (w *Workerd) Run(c *Case) ([]wire.Response, error) {
 		PlainHTTP string            `json:"plain_http"`
 		Open      string            `json:"open"`
 		Hosts     string            `json:"hosts"`
+		Sealed    string            `json:"sealed"`
 		Requests  []request         `json:"requests"`
 	}{Now: c.Setup.Now, Documents: c.Setup.Documents, Failing: append([]string{}, c.Setup.Failing...),
-		Keys: []string{}, PlainHTTP: c.Setup.PlainHTTP, Open: c.Setup.Open, Hosts: c.Setup.Hosts}
+		Keys: []string{}, PlainHTTP: c.Setup.PlainHTTP, Open: c.Setup.Open, Hosts: c.Setup.Hosts, Sealed: c.Setup.Sealed}
 	for _, k := range c.Setup.Keys {
 		in.Keys = append(in.Keys, hex.EncodeToString([]byte(k)))
 	}
