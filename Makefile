@@ -29,7 +29,7 @@ FORCE:
 wasm: ## build the core with TinyGo: build/out/edge.wasm
 	@build/wasm.sh
 
-worker: wasm build/node_modules ## run the Worker in workerd on 127.0.0.1:8787, with the demo fleet
+worker: wasm build build/node_modules ## run the Worker in workerd on 127.0.0.1:8787, with the demo fleet
 	@build/demo-key.sh node build/worker.mjs dev $(fleet)
 
 deploy-check: wasm build/node_modules ## build what "wrangler deploy" would upload, and print its size

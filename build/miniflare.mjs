@@ -13,24 +13,28 @@ export const CORE = `${ROOT}/build/out/edge.wasm`;
 
 /** The modules that make up the Worker, and the date it is deployed with. */
 export const WORKER = ["edge/worker/worker.mjs", "edge/worker/cloudflare.mjs", "edge/worker/core.mjs", "edge/worker/seal.mjs", "edge/worker/wire.mjs"];
-const COMPATIBILITY_DATE = /^compatibility_date = "(.*)"$/m.exec(readFileSync(`${ROOT}/wrangler.toml`, "utf8"))[1];
+const CONFIGURATION = readFileSync(`${ROOT}/wrangler.toml`, "utf8");
+const COMPATIBILITY_DATE = /^compatibility_date = "(.*)"$/m.exec(CONFIGURATION)[1];
+const NAMESPACE = /\{ binding = "FLEET", id = "(.*)" \}/.exec(CONFIGURATION)[1];
 
 /**
  * @param {{name: string, modules: (string | {path, contents})[], core?: Uint8Array, bindings?: object, kv?: boolean}[]} workers
  *   modules: paths below the root, the entry first; core: the bytes of build/out/edge.wasm;
  *   kv: false leaves the binding FLEET out. All share one KV namespace.
  * @param {(line: string, stream: "stdout" | "stderr") => void} onLog what Workers log
+ * @param {string} [state] where wrangler keeps a local KV; without it the KV is empty and goes with the Workers
  * @returns {Promise<{ports: Object<string, number>, fleet: () => Promise<KVNamespace>, stop: () => Promise<void>}>}
  *   ports: where each Worker listens. A request there takes the absolute form
  *   (GET https://host/path), whose scheme and target reach the Worker unchanged, as they do on the platform.
  */
-export async function startWorkers(workers, onLog = () => {}) {
+export async function startWorkers(workers, onLog = () => {}, state) {
   const miniflare = new Miniflare({
     host: "127.0.0.1",
     port: 0,
     cf: false, // or it asks a server for an example
     log: new NoOpLog(),
     telemetry: { enabled: false },
+    kvPersist: state && `${state}/v3/kv`,
     handleRuntimeStdio: (stdout, stderr) => {
       byLine(stdout, (line) => onLog(line, "stdout"));
       byLine(stderr, (line) => onLog(line, "stderr"));
@@ -44,7 +48,7 @@ export async function startWorkers(workers, onLog = () => {}) {
       ],
       compatibilityDate: COMPATIBILITY_DATE,
       bindings,
-      kvNamespaces: kv ? { FLEET: "fleet" } : {},
+      kvNamespaces: kv ? { FLEET: state ? NAMESPACE : "fleet" } : {},
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0, proxy: true }],
     })),
   });

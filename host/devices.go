@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"stagger/edge/record"
 	"stagger/host/fleet"
 	"stagger/host/inspect"
+	"stagger/host/seal"
 )
 
 // parseMAC reads a MAC in the spellings that people and labels use: with colons,
@@ -21,12 +23,55 @@ func parseMAC(text string) (string, error) {
 	return mac, nil
 }
 
-// openFleet opens the fleet file of a command, checked.
+// openFleet opens the fleet file of a command, checked. Sealed documents of an export
+// of KV are opened with the master keys of the environment.
 func openFleet(w *world, file string) (*fleet.Store, error) {
+	return (&unsealer{w: w}).open(file, inspect.Check)
+}
+
+// An unsealer opens what is sealed in fleet files. It asks for the master keys when
+// it comes to the first such document.
+type unsealer struct {
+	w    *world
+	keys keyFlags
+	// required refuses documents that are not sealed.
+	required bool
+
+	once   sync.Once
+	opener *seal.Keys
+	err    error // of the master keys
+}
+
+func (u *unsealer) open(file string, check fleet.Check) (*fleet.Store, error) {
 	if file == "" {
 		return nil, misuse(errors.New("--fleet: the fleet file is required"))
 	}
-	return fleet.Open(file, w.stdin, inspect.Check)
+	return u.read(file, check, func(key, text string) (string, error) {
+		document, _, err := u.document(key, text)
+		return document, err
+	})
+}
+
+func (u *unsealer) read(file string, check fleet.Check, unseal fleet.Unseal) (*fleet.Store, error) {
+	store, err := fleet.Reader{Check: check, Unseal: unseal}.Open(file, u.w.stdin)
+	if u.err != nil {
+		return nil, u.err // once, and not for each document
+	}
+	return store, err
+}
+
+// document returns the document that text, which lies under key, stands for. current
+// says that it is sealed under the current master key.
+func (u *unsealer) document(key, text string) (document string, current bool, err error) {
+	if !seal.Sealed(text) && !u.required {
+		return text, false, nil
+	}
+	u.once.Do(func() {
+		var secrets []string
+		secrets, u.err = u.keys.read(u.w)
+		u.opener = seal.New(secrets)
+	})
+	return u.opener.Open(key, text)
 }
 
 // find returns the device with this MAC, of whatever tenant.

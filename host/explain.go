@@ -128,6 +128,7 @@ func explainCommand(w *world) *cobra.Command {
 	var (
 		fleetFile, timer, place, at string
 		t                           spread.Timer
+		keys                        keyFlags
 		asJSON                      bool
 	)
 	c := &cobra.Command{
@@ -164,7 +165,7 @@ and its value is the seconds after midnight.`,
 						return misuse(fmt.Errorf("--%s has no meaning with --fleet, which has the timers", name))
 					}
 				}
-				store, err := openFleet(w, fleetFile)
+				store, err := (&unsealer{w: w, keys: keys}).open(fleetFile, inspect.Check)
 				if err != nil {
 					return err
 				}
@@ -222,6 +223,7 @@ and its value is the seconds after midnight.`,
 	flags.StringVar(&place, "place", profile.Places[0], "placement: "+strings.Join(profile.Places, " or "))
 	flags.StringVar(&at, "at", "", "the earliest time, as HH:MM, of a check-in at a time of the day")
 	flags.BoolVar(&asJSON, "json", false, "one JSON object a line, one for each timer")
+	keys.add(c)
 	return c
 }
 

@@ -47,6 +47,7 @@ var commands = []func(*world) *cobra.Command{
 	importCommand,
 	validateCommand,
 	generateCommand,
+	kvCommand,
 }
 
 func main() {

@@ -102,3 +102,19 @@ func discard(files []*newFile) {
 		_ = os.Remove(f.temporary) // there is an error already to tell
 	}
 }
+
+// newFolder makes a folder, for its owner only, that is there with all that write
+// puts into it or not at all. There must be none yet.
+func newFolder(folder string, write func(folder string) error) error {
+	temporary, err := os.MkdirTemp(filepath.Dir(folder), "."+filepath.Base(folder)+".*") // mode 0700
+	if err != nil {
+		return err
+	}
+	if err = write(temporary); err == nil {
+		err = os.Rename(temporary, folder)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temporary))
+	}
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 	"stagger/edge/provision"
 	"stagger/edge/wire"
 	"stagger/host/exchange"
+	"stagger/host/inspect"
 )
 
 func renderCommand(w *world) *cobra.Command {
@@ -35,7 +36,7 @@ checks included.`,
 			if err != nil {
 				return err
 			}
-			store, err := openFleet(w, fleetFile)
+			store, err := (&unsealer{w: w, keys: keys}).open(fleetFile, inspect.Check)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,9 @@ Digest, are derived from it, so the phones have to be told before the old one go
      interval of the fleet, twice.
   4. stagger rotate status --fleet fleet.jsonl access.log
      names the phones that have not come with the new URL yet.
-  5. When there are none, serve without the previous key: the old URLs are refused.
+  5. Where documents are sealed, seal all of them anew and load them (stagger kv
+     --seal), while both keys are live: the new key is the one that seals.
+  6. When no phone is left, serve without the previous key: the old URLs are refused.
 
 A key that is known to have leaked should not wait for step 4: the phones that have
 not moved by then have to be given their new URL by hand.`,

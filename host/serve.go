@@ -20,6 +20,7 @@ import (
 	"stagger/edge/record"
 	"stagger/host/engine"
 	"stagger/host/fleet"
+	"stagger/host/inspect"
 	"stagger/host/masterkey"
 	"stagger/host/serve"
 	"stagger/vendors"
@@ -105,6 +106,7 @@ func serveCommand(w *world) *cobra.Command {
 		certHeaders     []string
 		hosts           []string
 		admit, burst    float64
+		requireSealed   bool
 	)
 	c := &cobra.Command{
 		Use:   "serve --fleet FILE",
@@ -169,7 +171,8 @@ that does not comes when it likes, and is let in or not.`,
 			if err != nil {
 				return err
 			}
-			store, err := openFleet(w, fleetFile)
+			unseal := unsealer{w: w, keys: keys, required: requireSealed}
+			store, err := unseal.open(fleetFile, inspect.Check)
 			if err != nil {
 				return err
 			}
@@ -214,7 +217,7 @@ that does not comes when it likes, and is let in or not.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
+	flags.StringVar(&fleetFile, "fleet", "", "fleet file: one JSON document a line, or an export of KV; - for standard input")
 	flags.StringVar(&at.Listen, "listen", "127.0.0.1:8080", "address for phones")
 	flags.StringVar(&at.Admin, "admin", "", "address for /-/healthz and /metrics (default: off)")
 	flags.StringVar(&at.Certificate, "tls-cert", "", "PEM file with the certificate chain, to serve phones over TLS")
@@ -223,6 +226,7 @@ that does not comes when it likes, and is let in or not.`,
 	flags.StringSliceVar(&open, "open", nil, "tenants whose phones need no token: for a lab only")
 	flags.StringSliceVar(&proxies, "trusted-proxy", nil, "prefixes of fronts whose X-Forwarded-Proto and X-Forwarded-For are believed")
 	flags.StringSliceVar(&hosts, "host", nil, "host names under which phones are served (default: any)")
+	flags.BoolVar(&requireSealed, "require-sealed", false, "refuse documents that are not sealed (see \"stagger kv\")")
 	flags.StringVar(&clientCA, "client-ca", "", "PEM file with the authorities of the phones' client certificates")
 	flags.StringSliceVar(&certHeaders, "client-cert-headers", nil, "headers in which a trusted proxy gives result, subject and issuer of the client certificate")
 	flags.Float64Var(&admit, "admit", 0, "phones a second to let in (default: all)")

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stagger/edge/provision"
+	"stagger/host/inspect"
 )
 
 func urlCommand(w *world) *cobra.Command {
@@ -37,7 +38,7 @@ password follow.`,
 			if err != nil {
 				return err
 			}
-			store, err := openFleet(w, fleetFile)
+			store, err := (&unsealer{w: w, keys: keys}).open(fleetFile, inspect.Check)
 			if err != nil {
 				return err
 			}

@@ -1,5 +1,5 @@
-// Package fleet reads the documents of a fleet from a file of JSON Lines and
-// serves them to the core.
+// Package fleet reads the documents of a fleet from a file of JSON Lines, or from an
+// export of Workers KV, and serves them to the core.
 //
 // It owns the file: which line is a tenant and which a device, under what key the
 // core finds it, and that each is there once. It must never change a document
@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"stagger/edge/profile"
+	"stagger/host/seal"
 )
 
 // MaxLine is the longest line in bytes: the largest document that the core takes.
@@ -36,6 +37,7 @@ type Check func(tenant, device string) error
 type Store struct {
 	documents map[string]string
 	tenants   int
+	export    bool
 	// owners is the tenant of every MAC, made when it is first asked for: a server
 	// knows the tenant from the path and never does.
 	index  sync.Once
@@ -62,9 +64,13 @@ func (s *Store) HasTenant(tenant string) bool {
 func (s *Store) Tenants() int { return s.tenants }
 func (s *Store) Devices() int { return len(s.documents) - s.tenants }
 
+// Export says whether the fleet was read from an export of Workers KV.
+func (s *Store) Export() bool { return s.export }
+
 // An Error is one thing that is wrong with a fleet file.
 type Error struct {
 	File string
+	// Line counts pairs in an export of Workers KV.
 	Line int
 	What string
 }
@@ -94,30 +100,53 @@ func (e *Errors) Error() string {
 
 // Open reads the fleet file at path, or standard input when path is "-".
 func Open(path string, stdin io.Reader, check Check) (*Store, error) {
+	return Reader{Check: check}.Open(path, stdin)
+}
+
+// Read reads a fleet file: one JSON object a line, a tenant {"tenant":...} or a
+// device {"device":...,"tenant":...}, in any order; blank lines are allowed. Or it is
+// an export of Workers KV (see Scan). The name stands for the file in errors. check
+// may be nil. An error of the file's contents is an *Errors with everything that is
+// wrong.
+func Read(name string, r io.Reader, check Check) (*Store, error) {
+	return Reader{Check: check}.Read(name, r)
+}
+
+// A Reader reads fleet files with sealed documents in them.
+type Reader struct {
+	Check Check
+	// Unseal opens the documents of an export, and of the lines of another file it
+	// may refuse some as they stand. Without it nothing sealed is read.
+	Unseal Unseal
+}
+
+// Open is Open of the package.
+func (r Reader) Open(path string, stdin io.Reader) (*Store, error) {
 	if path == "-" {
-		return Read("<stdin>", stdin, check)
+		return r.Read("<stdin>", stdin)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return Read(path, f, check)
+	return r.Read(path, f)
 }
 
-// Read reads a fleet file: one JSON object a line, a tenant {"tenant":...} or a
-// device {"device":...,"tenant":...}, in any order; blank lines are allowed. The
-// name stands for the file in errors. check may be nil. An error of the file's
-// contents is an *Errors with everything that is wrong.
-func Read(name string, r io.Reader, check Check) (*Store, error) {
+// Read is Read of the package.
+func (r Reader) Read(name string, in io.Reader) (*Store, error) {
 	l := loader{
 		name:    name,
 		store:   &Store{documents: map[string]string{}},
 		tenants: map[string]int{},
 		macs:    map[string]int{},
-		check:   check,
+		check:   r.Check,
 	}
-	if err := Scan(name, r, l.document, l.keep); err != nil {
+	if r.Unseal == nil {
+		r.Unseal = seal.Opener{Keys: seal.New(nil)}.Document
+	}
+	var err error
+	if l.store.export, err = scan(name, in, r.Unseal, l.document, l.keep); err != nil {
 		return nil, err
 	}
 	l.finish()

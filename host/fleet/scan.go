@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"stagger/edge/record"
+	"stagger/host/seal"
 )
 
 // A Document is one line of a fleet file.
@@ -46,12 +47,56 @@ func SameDevice(first int, same bool) string {
 	return what
 }
 
+// Unseal returns the document that a text stands for which lies under this key of a
+// store. Its error must hold nothing of the text.
+type Unseal func(key, text string) (string, error)
+
 // Scan reads a fleet file document by document and keeps none of them. It calls
 // document for each that says which tenant's or device's it is, and fail for each
 // line that does not, in the order of lines. What needs more than one line (that
 // each is there once, and every tenant) is for the caller to see.
+//
+// A file that begins with "[" is an export of Workers KV. Its pairs are counted in the
+// place of lines, and none of them may be sealed.
 func Scan(name string, r io.Reader, document func(Document), fail func(*Error)) error {
+	_, err := scan(name, r, seal.Opener{Keys: seal.New(nil)}.Document, document, fail)
+	return err
+}
+
+// scan is Scan with documents that are opened by unseal. It says whether the file is
+// an export.
+func scan(name string, r io.Reader, unseal Unseal, document func(Document), fail func(*Error)) (export bool, err error) {
 	in := bufio.NewReaderSize(r, MaxLine+2) // and the end of line, "\r\n" at most
+	s := scanner{name, unseal, document, fail}
+	if export, err = isExport(in); err == nil {
+		if export {
+			err = s.pairs(in)
+		} else {
+			err = s.lines(in)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", name, err)
+	}
+	return export, err
+}
+
+type scanner struct {
+	name     string
+	unseal   Unseal
+	document func(Document)
+	fail     func(*Error)
+}
+
+func (s *scanner) wrong(line int, what ...string) {
+	for _, w := range what {
+		s.fail(&Error{s.name, line, w})
+	}
+}
+
+const tooLong = "longer than %d bytes"
+
+func (s *scanner) lines(in *bufio.Reader) error {
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
 		long := len(bytes.TrimRight(line, "\r\n")) > MaxLine
@@ -60,24 +105,31 @@ func Scan(name string, r io.Reader, document func(Document), fail func(*Error)) 
 			_, err = in.ReadSlice('\n')
 		}
 		if err != nil && err != io.EOF {
-			return fmt.Errorf("read %s: %w", name, err)
+			return err
 		}
 		switch text := bytes.TrimSpace(line); {
 		case long:
-			fail(&Error{name, n, fmt.Sprintf("longer than %d bytes", MaxLine)})
+			s.wrong(n, fmt.Sprintf(tooLong, MaxLine))
 		case len(text) > 0:
 			d, wrong := identify(string(text))
-			for _, what := range wrong {
-				fail(&Error{name, n, what})
-			}
 			if len(wrong) == 0 {
-				d.Line = n
-				document(d)
+				// The line as it stands has a say in whether it may stand there.
+				if _, err := s.unseal(d.Key(), d.Text); err != nil {
+					wrong = append(wrong, err.Error())
+				}
 			}
+			s.take(n, d, wrong)
 		}
 		if err == io.EOF {
 			return nil
 		}
+	}
+}
+
+func (s *scanner) take(line int, d Document, wrong []string) {
+	if s.wrong(line, wrong...); len(wrong) == 0 {
+		d.Line = line
+		s.document(d)
 	}
 }
 

@@ -48,7 +48,7 @@ const (
 var (
 	ErrPlain    = errors.New("is not sealed")
 	ErrForm     = errors.New("is sealed in a form that this version does not know")
-	ErrNoKey    = errors.New("is sealed, and there is no master key to open it")
+	ErrNoKey    = errors.New("is sealed, and there is no master key here to open it")
 	ErrOtherKey = errors.New("is sealed under a key that is not live")
 	ErrChanged  = errors.New("was changed, or sealed for another key of the store or under another master key")
 )
