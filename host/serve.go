@@ -23,6 +23,7 @@ import (
 	"stagger/host/inspect"
 	"stagger/host/masterkey"
 	"stagger/host/serve"
+	"stagger/host/telemetry"
 	"stagger/vendors"
 )
 
@@ -97,6 +98,7 @@ func serveCommand(w *world) *cobra.Command {
 	var (
 		core            engineFlags
 		keys            keyFlags
+		records         telemetryFlags
 		fleetFile       string
 		at              serve.Addresses
 		plainHTTP, open []string
@@ -121,12 +123,22 @@ With --admit that many phones a second are let in, and the others get 503 with a
 Retry-After of their own, so that they come again at a rate and not together (see
 "stagger drain"). A phone that was let in gets all files of its check-in. Tenants
 share the rate fairly. Few vendors say that their phones obey Retry-After; a phone
-that does not comes when it likes, and is let in or not.`,
+that does not comes when it likes, and is let in or not.
+
+With --telemetry a record of every request, the line of the log, goes to an
+OpenTelemetry Collector, to a URL as lines of JSON, or into a file, all of a minute
+together. The first flush comes after a random part of the interval, so that hosts
+that were started together do not meet at the sink. A record is in the spool from
+its flush until the sink has it: a process that is stopped loses none, one that is
+killed those since its last flush. Headers of the sink, such as Authorization, come
+from $` + telemetry.HeaderVariable + ` or a file.`,
 		Example: `  export STAGGER_MASTER_KEY=$(openssl rand -hex 32)
   stagger serve --fleet fleet.jsonl
   stagger serve --fleet fleet.jsonl --listen :443 --tls-cert cert.pem --tls-key key.pem --admin 127.0.0.1:9090
   stagger serve --fleet fleet.jsonl --trusted-proxy 10.0.0.0/8 --master-key-file key.hex
-  stagger serve --fleet fleet.jsonl --admit 200`,
+  stagger serve --fleet fleet.jsonl --admit 200
+  stagger serve --fleet fleet.jsonl --telemetry records.ndjson
+  stagger serve --fleet fleet.jsonl --telemetry https://collector.example.com --telemetry-spool /var/spool/stagger`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			log, err := logger(w, logFormat)
@@ -167,6 +179,9 @@ that does not comes when it likes, and is let in or not.`,
 					return err
 				}
 			}
+			if err := records.read(w, c); err != nil {
+				return err
+			}
 			secrets, err := keys.read(w)
 			if err != nil {
 				return err
@@ -195,6 +210,7 @@ that does not comes when it likes, and is let in or not.`,
 
 			metrics := serve.NewMetrics(machine, fileKinds())
 			site.Core, site.Store, site.Keys, site.Metrics = machine, metrics.CountErrors(store), secrets, metrics
+			site.Stability = serve.NewWatch()
 			if admit > 0 {
 				site.Admit = serve.NewAdmission(admit, burst)
 				metrics.WatchAdmission(site.Admit, time.Now)
@@ -213,7 +229,18 @@ that does not comes when it likes, and is let in or not.`,
 				}
 				log.Info("serving", attrs...)
 			}
-			return site.Run(ctx, at)
+			if site.Telemetry, err = records.start(log); err != nil {
+				return err
+			}
+			if site.Telemetry == nil {
+				return site.Run(ctx, at)
+			}
+			metrics.WatchTelemetry(site.Telemetry)
+			err = site.Run(ctx, at)
+			// Not ctx, which has ended. Whatever is not sent by then is in the spool.
+			bounded, cancel := context.WithTimeout(context.Background(), lastFlush)
+			defer cancel()
+			return errors.Join(err, site.Telemetry.Close(bounded))
 		},
 	}
 	flags := c.Flags()
@@ -234,11 +261,15 @@ that does not comes when it likes, and is let in or not.`,
 	flags.StringVar(&logFormat, "log-format", "json", "format of the log: text or json")
 	core.add(c)
 	keys.add(c)
+	records.add(c)
 	if err := c.MarkFlagRequired("fleet"); err != nil {
 		panic(err)
 	}
 	return c
 }
+
+// lastFlush is how long the sink of telemetry has when the server stops.
+const lastFlush = 5 * time.Second
 
 func logger(w *world, format string) (*slog.Logger, error) {
 	switch format {

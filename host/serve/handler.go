@@ -8,6 +8,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/x509"
 	"log/slog"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"stagger/edge/wire"
 	"stagger/host/engine"
 	"stagger/host/exchange"
+	"stagger/host/telemetry"
 )
 
 // maxAgent is how much of the User-Agent the core gets, in bytes.
@@ -43,9 +45,12 @@ type Site struct {
 	ClientCAs   *x509.CertPool
 	CertHeaders CertificateHeaders
 	Log         *slog.Logger
-	// Metrics may be nil, and so may Admit, which then lets everybody in.
-	Metrics *Metrics
-	Admit   *Admission
+	// Metrics may be nil, and so may Admit, which then lets everybody in, Stability
+	// and Telemetry, which gets the records of the access log.
+	Metrics   *Metrics
+	Admit     *Admission
+	Stability *Watch
+	Telemetry *telemetry.Recorder
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -93,12 +98,13 @@ func (p *phones) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		response, documents, err = p.answer(r, start, trusted)
 	}
+	answered := p.Now()
 	written := send(w, r, &response)
-	took := p.Now().Sub(start)
+	end := p.Now()
 	if p.Metrics != nil {
-		p.Metrics.observe(&response, took)
+		p.Metrics.observe(&response, answered.Sub(start), end.Sub(start))
 	}
-	attrs := record(r, &response, documents, written, took, client)
+	attrs := record(r, &response, documents, written, end.Sub(start), client)
 	level := slog.LevelInfo
 	if response.Status >= 500 && after == 0 {
 		level = slog.LevelError
@@ -106,7 +112,54 @@ func (p *phones) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		attrs = append(attrs, slog.String("detail", detail(err)))
 	}
-	p.Log.LogAttrs(r.Context(), level, "request", attrs...)
+	if p.unstable(&response, documents) {
+		attrs = append(attrs, slog.Bool("unstable", true))
+		level = slog.LevelError
+	}
+	p.note(r.Context(), end, level, attrs)
+}
+
+// note puts the record of a request into the log, and hands it to telemetry.
+func (p *phones) note(ctx context.Context, at time.Time, level slog.Level, attrs []slog.Attr) {
+	line := slog.NewRecord(at, level, "request", 0)
+	line.AddAttrs(attrs...)
+	if p.Log.Enabled(ctx, level) {
+		// A log that cannot be written is nothing that a phone should hear of.
+		_ = p.Log.Handler().Handle(ctx, line)
+	}
+	if p.Telemetry != nil {
+		p.Telemetry.Record(line)
+	}
+}
+
+// unstable says whether the bytes of a file have changed by themselves, and raises
+// the alarm.
+func (p *phones) unstable(response *wire.Response, documents string) bool {
+	if p.Stability == nil || response.Status != 200 || documents == "" {
+		return false
+	}
+	var tenant, mac, file, hash string
+	for _, field := range response.Audit {
+		switch field.Name {
+		case "tenant":
+			tenant = field.Value
+		case "mac":
+			mac = field.Value
+		case "file":
+			file = field.Value
+		case "hash":
+			hash = field.Value
+		}
+	}
+	if hash == "" || !p.Stability.changed(tenant, mac, file, documents, hash) {
+		return false
+	}
+	if p.Metrics != nil {
+		p.Metrics.unstable.Inc()
+	}
+	p.Log.Error("a file changed and its documents did not: the phone may reboot at every check-in",
+		"tenant", tenant, "mac", mac, "file", file, "documents", documents, "hash", hash)
+	return true
 }
 
 // answer asks the core. documents tells those apart that it answered from.

@@ -15,6 +15,7 @@ import (
 	"stagger/edge/wire"
 	"stagger/host/engine"
 	"stagger/host/exchange"
+	"stagger/host/telemetry"
 )
 
 // outcomes are the words that may label a metric: those of the core, and the
@@ -22,6 +23,7 @@ import (
 var outcomes = words(
 	provision.OK, provision.Method, provision.Malformed, provision.NotServed, provision.PlainHTTP, provision.NoKey,
 	provision.BadToken, provision.NoTenant, provision.NoDevice, provision.IsDisabled, provision.Revoked,
+	provision.Credentials, provision.StaleNonce, provision.NoCert,
 	provision.OtherVendor, provision.Store, provision.Invalid, "failed", Later,
 )
 
@@ -40,8 +42,13 @@ type Metrics struct {
 	files       map[string]bool
 	requests    *prometheus.CounterVec
 	seconds     prometheus.Histogram
+	rendering   prometheus.Histogram
 	storeErrors prometheus.Counter
+	unstable    prometheus.Counter
 }
+
+// buckets are of seconds: an answer takes 0.1 ms, and one that waits its turn more.
+var buckets = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, 1, 10}
 
 // NewMetrics returns metrics of the engine and of the process. kinds are the
 // words for files that the vendor packs have.
@@ -56,14 +63,23 @@ func NewMetrics(core engine.Engine, kinds []string) *Metrics {
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "stagger_request_seconds",
 			Help:    "Time from the request's header to the end of the answer.",
-			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, 1, 10},
+			Buckets: buckets,
+		}),
+		rendering: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "stagger_render_seconds",
+			Help:    "Time that the core and the store took for a file, with the wait for an instance.",
+			Buckets: buckets,
 		}),
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stagger_store_errors_total",
 			Help: "Documents that the store could not tell of.",
 		}),
+		unstable: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stagger_unstable_files_total",
+			Help: "Files whose bytes changed although their documents did not.",
+		}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.storeErrors, engineCollector{core},
+	m.registry.MustRegister(m.requests, m.seconds, m.rendering, m.storeErrors, m.unstable, engineCollector{core},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -73,7 +89,9 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-func (m *Metrics) observe(response *wire.Response, took time.Duration) {
+// observe counts an answer. answering is the time that it took the core and the
+// store, took the time of the whole request.
+func (m *Metrics) observe(response *wire.Response, answering, took time.Duration) {
 	outcome, file := "other", "none"
 	for _, field := range response.Audit {
 		switch {
@@ -87,6 +105,9 @@ func (m *Metrics) observe(response *wire.Response, took time.Duration) {
 	}
 	m.requests.WithLabelValues(outcome, file).Inc()
 	m.seconds.Observe(took.Seconds())
+	if outcome == provision.OK {
+		m.rendering.Observe(answering.Seconds())
+	}
 }
 
 // CountErrors returns store with its errors counted.
@@ -136,4 +157,62 @@ func (e engineCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, float64(s.Failures[c]), c.String())
 		ch <- prometheus.MustNewConstMetric(discardsDesc, prometheus.CounterValue, float64(s.Discards[c]), c.String())
 	}
+}
+
+// WatchTelemetry shows what becomes of the records.
+func (m *Metrics) WatchTelemetry(r *telemetry.Recorder) {
+	m.registry.MustRegister(telemetryCollector{r})
+}
+
+// telemetryCollector shows a recorder's own counts.
+type telemetryCollector struct{ *telemetry.Recorder }
+
+var (
+	recordsDesc     = prometheus.NewDesc("stagger_telemetry_records_total", "Records that were made.", nil, nil)
+	sentDesc        = prometheus.NewDesc("stagger_telemetry_sent_total", "Records that the sink has.", nil, nil)
+	droppedDesc     = prometheus.NewDesc("stagger_telemetry_dropped_total", "Records that nobody will see: the buffer was full, the spool was, or the sink refused them.", []string{"cause"}, nil)
+	flushesDesc     = prometheus.NewDesc("stagger_telemetry_flushes_total", "Flushes that were due.", nil, nil)
+	sendErrorsDesc  = prometheus.NewDesc("stagger_telemetry_failures_total", "Attempts to send that failed.", nil, nil)
+	bufferDesc      = prometheus.NewDesc("stagger_telemetry_buffer_bytes", "Memory of the buffer.", nil, nil)
+	bufferMaxDesc   = prometheus.NewDesc("stagger_telemetry_buffer_max_bytes", "Memory that the buffer may take.", nil, nil)
+	spoolDesc       = prometheus.NewDesc("stagger_telemetry_spool_bytes", "Disk of the spool.", nil, nil)
+	spoolMaxDesc    = prometheus.NewDesc("stagger_telemetry_spool_max_bytes", "Disk that the spool may take.", nil, nil)
+	waitingDesc     = prometheus.NewDesc("stagger_telemetry_waiting_records", "Records that wait in the buffer or the spool.", nil, nil)
+	lastSuccessDesc = prometheus.NewDesc("stagger_telemetry_last_success_timestamp_seconds", "When the sink last took records, since 1970; 0 when it never did.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (telemetryCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{recordsDesc, sentDesc, droppedDesc, flushesDesc, sendErrorsDesc, bufferDesc,
+		bufferMaxDesc, spoolDesc, spoolMaxDesc, waitingDesc, lastSuccessDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (t telemetryCollector) Collect(ch chan<- prometheus.Metric) {
+	s := t.Stats()
+	count := func(d *prometheus.Desc, n uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	count(recordsDesc, s.Recorded)
+	count(sentDesc, s.Sent)
+	count(droppedDesc, s.NoRoom, "buffer")
+	count(droppedDesc, s.Displaced, "spool")
+	count(droppedDesc, s.Refused, "refused")
+	count(flushesDesc, s.Flushes)
+	count(sendErrorsDesc, s.Failures)
+	gauge(bufferDesc, float64(s.BufferBytes))
+	gauge(bufferMaxDesc, float64(s.BufferLimit))
+	gauge(spoolDesc, float64(s.SpoolBytes))
+	gauge(spoolMaxDesc, float64(s.SpoolLimit))
+	gauge(waitingDesc, float64(s.Buffered+s.Spooled))
+	last := 0.0
+	if !s.LastSent.IsZero() {
+		last = float64(s.LastSent.UnixNano()) / 1e9
+	}
+	gauge(lastSuccessDesc, last)
 }
