@@ -14,6 +14,9 @@ import (
 
 	"stagger/edge/pack"
 	"stagger/edge/pack/source"
+	"stagger/edge/profile"
+	"stagger/edge/record"
+	"stagger/edge/template"
 )
 
 // The two families read one language, in which some words differ.
@@ -409,4 +412,66 @@ func ciscoZone(t *testing.T, file map[string]string) *clock {
 	}
 	c.save, c.start, c.end = 60*number(parts[9]), read(parts[1:5]), read(parts[5:9])
 	return c
+}
+
+// What a phone would take for syntax is refused where it has some, even if a document
+// that says so should ever get past the rules of its fields.
+func TestCiscoSyntax(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		if s.Vendor != "cisco-mpp" && s.Vendor != "cisco-spa" {
+			return
+		}
+		const device = `{"device":"001565aabb01","tenant":"demo","firmware_url":"https://a/b","lines":[{"user":"1","password":"a"}],"keys":[{"type":"blf","value":"2","label":"Bob"},{"type":"line","label":"Ada"}]}`
+		tenant := fmt.Sprintf(`{"tenant":"demo","vendor":%q,"model":%q,"auth":"basic","url":"https://a","line":{"server":"a"}}`, s.Vendor, large(p))
+		run := func(change func(record.Record)) (string, *template.Error) {
+			r, _, err := phone(tenant, device, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(r)
+			file, _ := p.File("001565aabb01.xml")
+			body, stopped := new(template.Machine).Run(file.Program, nil, r)
+			return string(body), stopped
+		}
+		if _, stopped := run(func(record.Record) {}); stopped != nil {
+			t.Fatal(stopped)
+		}
+		for name, change := range map[string]func(record.Record){
+			"CI3, macro in the URL":    func(r record.Record) { r[profile.PhoneURL].Str = "https://h/$GPP_SA/" },
+			"bar in the URL":           func(r record.Record) { r[profile.PhoneURL].Str = "https://h/|https://evil.example/" },
+			"end of the arguments":     func(r record.Record) { r[profile.PhoneProvisioningPassword].Str = "x] https://evil.example/ [" },
+			"macro in the firmware":    func(r record.Record) { r[profile.FirmwareURL].Str = "https://h/$SN" },
+			"second function":          func(r record.Record) { r[profile.Keys].List[0][profile.KeyLabel].Str = "Bob;fnc=sd;ext=9@evil.example" },
+			"macro in the label":       func(r record.Record) { r[profile.Keys].List[1][profile.KeyLabel].Str = "$USER" },
+			"host in the number":       func(r record.Record) { r[profile.Keys].List[0][profile.KeyValue].Str = "9@evil.example" },
+			"parameters of the number": func(r record.Record) { r[profile.Keys].List[0][profile.KeyValue].Str = "9;vid=2" },
+		} {
+			if body, stopped := run(change); stopped == nil || !strings.Contains(stopped.What, "could take for syntax") {
+				t.Errorf("%s: %v\n%s", name, stopped, body)
+			}
+		}
+	})
+}
+
+// The day of a change, for each week that a zone may have.
+func TestCiscoWeeks(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		if s.Vendor != "cisco-mpp" && s.Vendor != "cisco-spa" {
+			return
+		}
+		r, _, err := phone(fmt.Sprintf(`{"tenant":"demo","vendor":%q,"model":%q,"url":"https://a","time_zone":"Europe/Belgrade"}`, s.Vendor, large(p)),
+			`{"device":"001565aabb01","tenant":"demo","state":"staged"}`, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, _ := p.File("001565aabb01.xml")
+		start := r[profile.PhoneZone].List[0][profile.Zone.Index("start")].List[0]
+		for week, want := range []string{"1", "8", "15", "22", "-1"} {
+			start[profile.ZoneChange.Index("week")] = record.Number(int64(week + 1))
+			body, stopped := new(template.Machine).Run(file.Program, nil, r)
+			if stopped != nil || !bytes.Contains(body, []byte("start=3/"+want+"/7/2:0:0;end=10/-1/7/3:0:0;save=1:0:0<")) {
+				t.Errorf("week %d: %v\n%s", week+1, stopped, body)
+			}
+		}
+	})
 }

@@ -76,7 +76,7 @@ var docs = map[string]string{
 	"timers.checkin":   "How often the phone asks for its configuration. Default: a day, window 14400, floor 3600.",
 	"timers.register":  "Expiry of SIP registrations. Default: an hour, window 600, floor 60.",
 	"timers.subscribe": "Expiry of the subscriptions behind busy lamps. Default: an hour, window 600, floor 60.",
-	"timers.boot":      "Longest delay before the first registration after a boot, in seconds. 0 or nothing leaves the phone alone.",
+	"timers.boot":      "Longest delay before the first registration or check-in after a boot, in seconds. 0 or nothing leaves the phone alone.",
 
 	"timer":          "How one duty is spread.",
 	"timer.interval": "Interval in seconds: the longest value. It has to be in the range of the phone's parameter.",
