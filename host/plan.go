@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,13 +175,20 @@ func (f refreshFlag) of(vendor, kind string) herd.Refresh {
 	return f.packs[vendor][kind]
 }
 
-// served is how many files a phone fetches at a check-in.
+// served is how many files a phone fetches at a check-in: its own, and what it has to
+// get before them.
 func served(d *inspect.Device) float64 {
-	n := 0
+	n, own := 0, false
 	for i := range d.Pack.Files {
-		if d.Pack.Files[i].Program != nil {
+		f := &d.Pack.Files[i]
+		name := f.Prefix
+		if strings.ContainsAny(name, "#*") {
+			name = d.Model + path.Ext(name)
+		}
+		if _, ok := f.Match(name); f.Program != nil || f.Text != "" && ok && !own {
 			n++
 		}
+		own = own || f.Program != nil
 	}
 	return float64(n)
 }

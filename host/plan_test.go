@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -134,5 +135,60 @@ func TestPlanMisuse(t *testing.T) {
 	m := try(t, 1, "plan", "--fleet", "nothing", "--capacity", "1")
 	if got := m.errors.String(); !strings.Contains(got, "open nothing") {
 		t.Errorf("%q", got)
+	}
+}
+
+// clocks is a fleet of phones that come at a time of the day.
+func clocks(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"tenant":"demo","url":"https://prov.example.com","vendor":"mitel","model":"6867i","line":{"server":"pbx.example.com"},"timers":{"checkin":{"at":"21:30","window":7200}}}` + "\n")
+	for i := range n {
+		fmt.Fprintf(&b, `{"device":"00085d%06x","tenant":"demo","lines":[{"user":"%d","password":"p"}]}`+"\n", i, i)
+	}
+	return b.String()
+}
+
+func TestPlanTimeOfDay(t *testing.T) {
+	m := newMachine(t)
+	m.stdin = strings.NewReader(clocks(600))
+	if status := m.run(t.Context(), []string{"plan", "--fleet", "-", "--capacity", "100", "--timer", "checkin,register"}); status != 0 {
+		t.Fatalf("status %d: %s", status, m.errors.String())
+	}
+	out := strings.Join(strings.Fields(m.out.String()), " ")
+	for _, want := range []string{
+		"checkin: 600 phones, at a time of the day, every 86400 s, unit 60 s ", "in step M 1,800 requests ", " day 86400.0 s * ", " whenever they were started ",
+		" s after midnight, if all start then ", "traffic x 1.000 1,800 requests a day ",
+		// What the pack says: 15 seconds before the end.
+		" 14,478 requests a day ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, m.out.String())
+		}
+	}
+	// The same without a fleet.
+	p := plansOf(t, 0, "--phones", "600", "--interval", "86400", "--unit", "60", "--requests", "3", "--timer", "checkin", "--time-of-day", "--capacity", "100")
+	if len(p) != 1 || !p[0].Daily || p[0].PerDay != 1800 || p[0].Traffic != 1 {
+		t.Errorf("%+v", p[0].Result)
+	}
+	for _, args := range [][]string{{"--phones", "10", "--interval", "3600", "--time-of-day"}, {"--phones", "10", "--interval", "3600", "--timer", "checkin", "--time-of-day"}} {
+		if m := try(t, 2, append([]string{"plan", "--capacity", "10"}, args...)...); !strings.Contains(m.errors.String(), "time") {
+			t.Errorf("%q: %q", args, m.errors.String())
+		}
+	}
+}
+
+// The flag overrules what the packs say, for all vendors or for one.
+func TestRefreshOfThePacks(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{{nil, "-15"}, {[]string{"full"}, "full"}, {[]string{"mitel=50%"}, "50%"}, {[]string{"yealink=50%"}, "-15"}} {
+		f, err := parseRefresh(c.flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.of("mitel", "register").String(); got != c.want || f.of("mitel", "checkin").String() != "full" || f.of("nobody", "register").String() == "-15" {
+			t.Errorf("%q: %s, want %s", c.flags, got, c.want)
+		}
 	}
 }

@@ -155,3 +155,34 @@ func TestPicture(t *testing.T) {
 		t.Errorf("%s is out of date (%v): stagger %s host/%s", picture, err, strings.Join(args, " "), picture)
 	}
 }
+
+// Phones that look at a clock, with the times out of their files.
+func TestSimulateTimeOfDay(t *testing.T) {
+	m := newMachine(t)
+	m.stdin = strings.NewReader(clocks(300))
+	status := m.run(t.Context(), []string{"simulate", "--fleet", "-", "--timer", "checkin", "--from-rendered", "--engine", "native", "--periods", "3", "--scheme", "fixed,spread,registrar", "--latency", "0", "--json"})
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, m.errors.String())
+	}
+	var got struct {
+		Phones   int `json:"phones"`
+		Daily    int `json:"phones_at_a_time_of_day"`
+		Distinct int `json:"distinct_values"`
+		Schemes  []struct {
+			Requests uint64   `json:"requests"`
+			Peaks    []uint32 `json:"period_peaks"`
+		} `json:"schemes"`
+	}
+	if err := json.Unmarshal([]byte(m.out.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Phones != 300 || got.Daily != 300 || got.Distinct < 100 || got.Distinct > 120 || len(got.Schemes) != 3 {
+		t.Errorf("%+v", got)
+	}
+	// Without a place of their own all come in the same second of every day; with one
+	// those of a minute, on every day alike.
+	fixed, spread, registrar := got.Schemes[0], got.Schemes[1], got.Schemes[2]
+	if fixed.Requests != 900 || fixed.Peaks[0] != 300 || fixed.Peaks[1] != 300 || spread.Requests != 900 || spread.Peaks[0] != spread.Peaks[1] || spread.Peaks[0] > 12 || registrar.Peaks[1] != 300 {
+		t.Errorf("%+v", got.Schemes)
+	}
+}

@@ -148,8 +148,8 @@ func readCisco(body []byte) (settings []setting, err error) {
 }
 
 // ciscoFitLine makes of a line one that the phone can express.
-func ciscoFitLine(s *source.Descriptor, m *pack.Model, l *line, stored map[string]any) {
-	if s.Vendor == "cisco-spa" && !slices.Contains(m.Features, "secure-option") && l.srtp == "required" {
+func ciscoFitLine(s *source.Descriptor, d *device, l *line, stored map[string]any) {
+	if s.Vendor == "cisco-spa" && !slices.Contains(d.model.Features, "secure-option") && l.srtp == "required" {
 		l.srtp, stored["srtp"] = "optional", "optional"
 	}
 }

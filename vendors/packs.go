@@ -4,6 +4,7 @@
 package vendors
 
 import (
+	"stagger/edge/escape/colon"
 	"stagger/edge/escape/keyvalue"
 	"stagger/edge/escape/xml"
 	"stagger/edge/pack"
@@ -139,6 +140,53 @@ var Packs = []pack.Pack{
 			{Prefix: "cfg", Suffix: ".xml", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &grandstreamCfgXml},
 			{Prefix: "cfg*.xml", Kind: "common-model"},
 			{Prefix: "cfg.xml", Kind: "common"},
+		},
+	},
+	{
+		Vendor:      "mitel",
+		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x0, Max: 0x0, Days: 0x16c},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x78, Max: 0x0, Days: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0},
+		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Codecs:      []string{"g722", "pcma", "pcmu", "g729"},
+		Allow:       []string{"backlight_mode", "bl_on_time", "call_waiting", "call_waiting_tone", "date_format", "idle_screen_mode", "missed_calls_indicator_disabled", "play_a_ring_splash", "ring_tone", "sip_silence_suppression", "time_format", "tone_set", "tos_rtp", "tos_sip"},
+		Deny:        []string{},
+		Models: []pack.Model{
+			{Name: "6730i", Lines: 6, Keys: 8, Features: []string{"blf", "prg"}},
+			{Name: "6731i", Lines: 6, Keys: 8, Features: []string{"blf", "prg"}},
+			{Name: "6735i", Lines: 9, Keys: 6, Modules: 3, ModuleKeys: 60, Features: []string{"blf", "prg"}},
+			{Name: "6737i", Lines: 9, Keys: 10, Modules: 3, ModuleKeys: 60, Features: []string{"blf", "top"}},
+			{Name: "6739i", Lines: 9, Keys: 55, Modules: 3, ModuleKeys: 60, Features: []string{"blf", "soft"}},
+			{Name: "6753i", Lines: 9, Keys: 6, Modules: 3, ModuleKeys: 60, Features: []string{"blf", "prg"}},
+			{Name: "6755i", Lines: 9, Keys: 6, Modules: 3, ModuleKeys: 60, Features: []string{"blf", "prg"}},
+			{Name: "6757i", Lines: 9, Keys: 10, Modules: 3, ModuleKeys: 60, Features: []string{"blf", "top"}},
+			{Name: "6863i", Lines: 2, Keys: 3, Features: []string{"blf", "prg"}},
+			{Name: "6865i", Lines: 9, Keys: 8, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "prg"}},
+			{Name: "6867i", Lines: 9, Keys: 20, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6869i", Lines: 9, Keys: 44, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6873i", Lines: 9, Keys: 48, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6905", Lines: 2, Keys: 3, Features: []string{"blf", "prg"}},
+			{Name: "6910", Lines: 2, Keys: 8, Features: []string{"blf", "prg"}},
+			{Name: "6915", Lines: 9, Keys: 6, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6920", Lines: 9, Keys: 8, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6920w", Lines: 9, Keys: 8, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6930", Lines: 9, Keys: 12, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6930w", Lines: 9, Keys: 12, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6940", Lines: 9, Keys: 48, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6940w", Lines: 9, Keys: 48, Modules: 3, ModuleKeys: 84, Features: []string{"blf", "top"}},
+			{Name: "6970", Lines: 9, Keys: 6, Features: []string{"blf", "top"}},
+		},
+		Files: []pack.File{
+			{Prefix: "startup.cfg", Kind: "startup", Type: "text/plain; charset=utf-8", Text: "# go on to the file of this phone\n"},
+			{Prefix: "6###i.cfg", Kind: "model", Type: "text/plain; charset=utf-8", Text: "# go on to the file of this phone\n"},
+			{Prefix: "69##.cfg", Kind: "model-6900", Type: "text/plain; charset=utf-8", Text: "# go on to the file of this phone\n"},
+			{Prefix: "69##w.cfg", Kind: "model-6900w", Type: "text/plain; charset=utf-8", Text: "# go on to the file of this phone\n"},
+			{Prefix: "", Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/plain; charset=utf-8", Program: &mitelMacCfg},
+			{Prefix: "aastra.cfg", Kind: "aastra", Type: "text/plain; charset=utf-8", Text: "# go on to the file of this phone\n"},
+			{Prefix: "security.tuz", Kind: "security"},
+			{Prefix: "startup.tuz", Kind: "startup-encrypted"},
+			{Prefix: "", Suffix: ".tuz", MAC: true, Kind: "encrypted"},
 		},
 	},
 	{
@@ -3935,6 +3983,561 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Text, B: 301, C: 1, Line: 176},                   // 761 ">"
 		{Code: template.Next, A: 15, B: 757, Line: 175},                  // 762
 		{Code: template.Text, B: 804, C: 27, Line: 177},                  // 763 "\n</config>\n</gs_provision>\n"
+	},
+}
+
+var mitelTables = []template.Table{
+	{Name: "codec", Words: "g722\t9\n" +
+		"g729\t18\n" +
+		"pcma\t8\n" +
+		"pcmu\t0\n"},
+	{Name: "extra", Words: "backlight_mode\tbacklight mode\n" +
+		"bl_on_time\tbl on time\n" +
+		"call_waiting\tcall waiting\n" +
+		"call_waiting_tone\tcall waiting tone\n" +
+		"date_format\tdate format\n" +
+		"idle_screen_mode\tidle screen mode\n" +
+		"missed_calls_indicator_disabled\tmissed calls indicator disabled\n" +
+		"play_a_ring_splash\tplay a ring splash\n" +
+		"ring_tone\tring tone\n" +
+		"sip_silence_suppression\tsip silence suppression\n" +
+		"time_format\ttime format\n" +
+		"tone_set\ttone set\n" +
+		"tos_rtp\ttos rtp\n" +
+		"tos_sip\ttos sip\n"},
+	{Name: "key", Words: "blf\tblf\n" +
+		"conference\tconf\n" +
+		"directory\tdirectory\n" +
+		"dnd\tdnd\n" +
+		"forward\tcallforward\n" +
+		"group-pickup\tspeeddial\n" +
+		"line\tline\n" +
+		"none\tnone\n" +
+		"park\tpark\n" +
+		"retrieve-park\tspeeddial\n" +
+		"speed-dial\tspeeddial\n" +
+		"transfer\tspeeddialxfer\n" +
+		"voicemail\tspeeddial\n"},
+	{Name: "language", Words: "en\t0\n" +
+		"en-GB\t0\n" +
+		"en-US\t0\n"},
+	{Name: "protocol", Words: "http\tHTTP\n" +
+		"https\tHTTPS\n"},
+	{Name: "srtp", Words: "off\t0\n" +
+		"optional\t1\n" +
+		"required\t2\n"},
+	{Name: "transport", Words: "tcp\t2\n" +
+		"tls\t4\n" +
+		"udp\t1\n"},
+}
+
+var mitelMacCfg = template.Program{
+	Source:  "mac.cfg.tmpl",
+	Cells:   34,
+	Escape:  colon.Append,
+	Root:    profile.Phone,
+	Escapes: []template.Escape{colon.AppendLabel},
+	Tables:  mitelTables,
+	Text: "download protocol: \n" +
+		" server:  path:  port: \n" +
+		"http digest username: \n" +
+		"http digest password: \n" +
+		"contact rcs: 0\n" +
+		"^auto resync mode: 31\n" +
+		"^auto resync time: :\n" +
+		"^auto resync max delay: 0\n" +
+		"^auto resync days: 0\n" +
+		"firmware server: \n" +
+		"admin password: \n" +
+		"language: \n" +
+		"time server disabled: 0\n" +
+		"time server: time zone name: Custom\n" +
+		"time zone minutes: +-the phone cannot express when summer time changes in this time zone\n" +
+		"dst config: 3\n" +
+		"dst minutes: \n" +
+		"dst [start|end] relative date: 1\n" +
+		"dst start month: \n" +
+		"dst start week: -1\n" +
+		"dst start day: \n" +
+		"dst start hour: \n" +
+		"dst end month: \n" +
+		"dst end week: \n" +
+		"dst end day: \n" +
+		"dst end hour: \n" +
+		"dst config: 0\n" +
+		"directory script: \n" +
+		"directed call pickup: 1\n" +
+		"directed call pickup prefix: \n" +
+		"directed call pickup: 0all lines of the phone have one transport\n" +
+		"sip transport protocol: \n" +
+		"sip explicit mwi subscription: \n" +
+		"^sip explicit mwi subscription period: \n" +
+		"^sip blf subscription period: \n" +
+		"sip registration renewal timer: 15\n" +
+		"sip registration retry timer: 300\n" +
+		"sip registration timeout retry timer: 120\n" +
+		"sip customized codec: ,payload=;ptime=20\n" +
+		"sip line user name:  auth name:  password:  display name:  screen name:  proxy ip:  proxy port:  registrar ip:  registrar port:  outbound proxy:  outbound proxy port:  outbound proxy: 0.0.0.0\n" +
+		"sip line outbound proxy port: 0\n" +
+		"^sip line registration period:  srtp mode:  vmail:  registrar ip: 0.0.0.0prgkeytoptopsoftkeysoftsoftkeyprga key has no pickup code of its own here: the phone has one for allvoicemailgroup-pickupthis key needs the number to dial as its value\n" +
+		"expmod key type:  value: parkasterisk;none label:  line:  type: none",
+	Ops: []template.Op{
+		{Code: template.Text, C: 19, Line: 4},                             // 0 "download protocol: "
+		{Code: template.Field, A: 1, C: 31, Line: 4},                      // 1
+		{Code: template.Lookup, A: 2, B: 1, C: 4, Line: 4},                // 2
+		{Code: template.Print, A: 2, Line: 4},                             // 3
+		{Code: template.TextField, B: 19, C: 1, D: 31, Line: 5},           // 4 "\n"
+		{Code: template.TextField, B: 20, C: 9, D: 40, Line: 5},           // 5 " server: "
+		{Code: template.TextField, B: 19, C: 1, D: 31, Line: 6},           // 6 "\n"
+		{Code: template.TextField, B: 29, C: 7, D: 42, Line: 6},           // 7 " path: "
+		{Code: template.Field, A: 1, C: 41, Line: 7},                      // 8
+		{Code: template.JumpFalse, A: 1, B: 13, Line: 7},                  // 9
+		{Code: template.TextField, B: 19, C: 1, D: 31, Line: 8},           // 10 "\n"
+		{Code: template.Text, B: 36, C: 7, Line: 8},                       // 11 " port: "
+		{Code: template.Print, A: 1, Line: 8},                             // 12
+		{Code: template.Field, A: 1, C: 20, Line: 10},                     // 13
+		{Code: template.JumpFalse, A: 1, B: 18, Line: 10},                 // 14
+		{Code: template.TextField, B: 43, C: 23, D: 16, Line: 11},         // 15 "\nhttp digest username: "
+		{Code: template.Text, B: 66, C: 23, Line: 11},                     // 16 "\nhttp digest password: "
+		{Code: template.Print, A: 1, Line: 12},                            // 17
+		{Code: template.Text, B: 89, C: 15, Line: 14},                     // 18 "\ncontact rcs: 0"
+		{Code: template.Text, B: 104, C: 20, Line: 17},                    // 19 "\n^auto resync mode: "
+		{Code: template.JumpField, B: 23, C: 12, Line: 18},                // 20
+		{Code: template.Text, B: 124, C: 1, Line: 18},                     // 21 "3"
+		{Code: template.Jump, B: 24, Line: 18},                            // 22
+		{Code: template.Text, B: 125, C: 1, Line: 18},                     // 23 "1"
+		{Code: template.TextField, B: 126, C: 20, D: 37, Line: 19},        // 24 "\n^auto resync time: "
+		{Code: template.TextField, B: 146, C: 1, D: 38, Line: 19},         // 25 ":"
+		{Code: template.Text, B: 147, C: 46, Line: 19},                    // 26 "\n^auto resync max delay: 0\n^auto resync days: "
+		{Code: template.Field, A: 1, C: 39, Line: 21},                     // 27
+		{Code: template.LoadInt, A: 3, B: 1, Line: 21},                    // 28
+		{Code: template.EqualInt, A: 2, B: 1, C: 3, Line: 21},             // 29
+		{Code: template.JumpFalse, A: 2, B: 33, Line: 21},                 // 30
+		{Code: template.Text, B: 193, C: 1, Line: 21},                     // 31 "0"
+		{Code: template.Jump, B: 34, Line: 21},                            // 32
+		{Code: template.PrintFieldInt, B: 39, Line: 21},                   // 33
+		{Code: template.Field, A: 1, C: 12, Line: 22},                     // 34
+		{Code: template.JumpFalse, A: 1, B: 38, Line: 22},                 // 35
+		{Code: template.Text, B: 194, C: 18, Line: 22},                    // 36 "\nfirmware server: "
+		{Code: template.Print, A: 1, Line: 23},                            // 37
+		{Code: template.Field, A: 1, C: 8, Line: 25},                      // 38
+		{Code: template.JumpFalse, A: 1, B: 42, Line: 25},                 // 39
+		{Code: template.Text, B: 212, C: 17, Line: 25},                    // 40 "\nadmin password: "
+		{Code: template.Print, A: 1, Line: 26},                            // 41
+		{Code: template.Field, A: 1, C: 6, Line: 28},                      // 42
+		{Code: template.JumpFalse, A: 1, B: 47, Line: 28},                 // 43
+		{Code: template.Text, B: 229, C: 11, Line: 28},                    // 44 "\nlanguage: "
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 29},               // 45
+		{Code: template.Print, A: 2, Line: 29},                            // 46
+		{Code: template.JumpField, B: 59, C: 7, Line: 31},                 // 47
+		{Code: template.Text, B: 240, C: 24, Line: 31},                    // 48 "\ntime server disabled: 0"
+		{Code: template.Field, A: 1, C: 7, Line: 33},                      // 49
+		{Code: template.Copy, A: 2, B: 1, Line: 33},                       // 50
+		{Code: template.Range, A: 2, B: 59, Line: 33},                     // 51
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 33},                 // 52
+		{Code: template.Text, B: 264, C: 12, Line: 33},                    // 53 "\ntime server"
+		{Code: template.LoadInt, A: 6, B: 1, Line: 34},                    // 54
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 34},                  // 55
+		{Code: template.PrintInt, A: 7, Line: 34},                         // 56
+		{Code: template.TextField, A: 4, B: 276, C: 2, Line: 34},          // 57 ": "
+		{Code: template.Next, A: 2, B: 52, Line: 33},                      // 58
+		{Code: template.Field, A: 1, C: 24, Line: 37},                     // 59
+		{Code: template.JumpFalse, A: 1, B: 189, Line: 37},                // 60
+		{Code: template.Text, B: 19, C: 1, Line: 37},                      // 61 "\n"
+		{Code: template.Field, A: 2, B: 1, C: 2, Line: 144},               // 62
+		{Code: template.Copy, A: 3, B: 2, Line: 144},                      // 63
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 145},                 // 64
+		{Code: template.Copy, A: 3, B: 4, Line: 145},                      // 65
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 145},               // 66
+		{Code: template.Add, A: 6, B: 3, C: 5, Line: 145},                 // 67
+		{Code: template.Copy, A: 3, B: 6, Line: 145},                      // 68
+		{Code: template.Add, A: 7, B: 3, C: 3, Line: 145},                 // 69
+		{Code: template.Copy, A: 3, B: 7, Line: 145},                      // 70
+		{Code: template.Field, A: 8, B: 1, C: 2, Line: 145},               // 71
+		{Code: template.Add, A: 9, B: 3, C: 8, Line: 145},                 // 72
+		{Code: template.Copy, A: 3, B: 9, Line: 145},                      // 73
+		{Code: template.Add, A: 10, B: 3, C: 3, Line: 145},                // 74
+		{Code: template.Copy, A: 3, B: 10, Line: 145},                     // 75
+		{Code: template.Field, A: 11, B: 1, C: 2, Line: 145},              // 76
+		{Code: template.Add, A: 12, B: 3, C: 11, Line: 145},               // 77
+		{Code: template.Copy, A: 3, B: 12, Line: 145},                     // 78
+		{Code: template.Add, A: 13, B: 3, C: 3, Line: 146},                // 79
+		{Code: template.Copy, A: 3, B: 13, Line: 146},                     // 80
+		{Code: template.Add, A: 14, B: 3, C: 3, Line: 146},                // 81
+		{Code: template.Copy, A: 3, B: 14, Line: 146},                     // 82
+		{Code: template.Field, A: 15, B: 1, C: 3, Line: 146},              // 83
+		{Code: template.Add, A: 16, B: 3, C: 15, Line: 146},               // 84
+		{Code: template.Copy, A: 3, B: 16, Line: 146},                     // 85
+		{Code: template.Text, B: 278, C: 42, Line: 146},                   // 86 "time zone name: Custom\ntime zone minutes: "
+		{Code: template.Copy, A: 17, B: 3, Line: 147},                     // 87
+		{Code: template.JumpFalse, A: 17, B: 93, Line: 147},               // 88
+		{Code: template.Field, A: 18, B: 1, C: 1, Line: 147},              // 89
+		{Code: template.LoadText, A: 20, B: 320, C: 1, Line: 147},         // 90 "+"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 147},            // 91
+		{Code: template.Copy, A: 17, B: 19, Line: 147},                    // 92
+		{Code: template.JumpFalse, A: 17, B: 95, Line: 147},               // 93
+		{Code: template.Text, B: 321, C: 1, Line: 147},                    // 94 "-"
+		{Code: template.PrintInt, A: 3, Line: 147},                        // 95
+		{Code: template.JumpField, A: 1, B: 188, C: 4, Line: 148},         // 96
+		{Code: template.Field, A: 18, B: 1, C: 6, Line: 149},              // 97
+		{Code: template.Field, A: 19, B: 18, C: 5, Line: 149},             // 98
+		{Code: template.Copy, A: 17, B: 19, Line: 149},                    // 99
+		{Code: template.JumpFalse, A: 17, B: 110, Line: 149},              // 100
+		{Code: template.Field, A: 20, B: 1, C: 7, Line: 149},              // 101
+		{Code: template.Field, A: 21, B: 20, C: 5, Line: 149},             // 102
+		{Code: template.Copy, A: 17, B: 21, Line: 149},                    // 103
+		{Code: template.JumpFalse, A: 17, B: 110, Line: 149},              // 104
+		{Code: template.Field, A: 22, B: 1, C: 5, Line: 149},              // 105
+		{Code: template.LoadInt, A: 23, B: 60, Line: 149},                 // 106
+		{Code: template.Less, A: 24, B: 23, C: 22, Line: 149},             // 107
+		{Code: template.Not, A: 24, B: 24, Line: 149},                     // 108
+		{Code: template.Copy, A: 17, B: 24, Line: 149},                    // 109
+		{Code: template.Copy, A: 25, B: 17, Line: 149},                    // 110
+		{Code: template.Field, A: 27, B: 1, C: 6, Line: 150},              // 111
+		{Code: template.Field, A: 28, B: 27, C: 2, Line: 150},             // 112
+		{Code: template.Copy, A: 26, B: 28, Line: 150},                    // 113
+		{Code: template.JumpFalse, A: 26, B: 121, Line: 150},              // 114
+		{Code: template.Field, A: 29, B: 1, C: 6, Line: 150},              // 115
+		{Code: template.Field, A: 30, B: 29, C: 1, Line: 150},             // 116
+		{Code: template.LoadInt, A: 32, B: 5, Line: 150},                  // 117
+		{Code: template.EqualInt, A: 31, B: 30, C: 32, Line: 150},         // 118
+		{Code: template.Not, A: 31, B: 31, Line: 150},                     // 119
+		{Code: template.Copy, A: 26, B: 31, Line: 150},                    // 120
+		{Code: template.JumpFalse, A: 26, B: 124, Line: 150},              // 121
+		{Code: template.LoadBool, A: 33, Line: 150},                       // 122
+		{Code: template.Copy, A: 25, B: 33, Line: 150},                    // 123
+		{Code: template.Field, A: 27, B: 1, C: 7, Line: 151},              // 124
+		{Code: template.Field, A: 28, B: 27, C: 2, Line: 151},             // 125
+		{Code: template.Copy, A: 26, B: 28, Line: 151},                    // 126
+		{Code: template.JumpFalse, A: 26, B: 134, Line: 151},              // 127
+		{Code: template.Field, A: 29, B: 1, C: 7, Line: 151},              // 128
+		{Code: template.Field, A: 30, B: 29, C: 1, Line: 151},             // 129
+		{Code: template.LoadInt, A: 32, B: 5, Line: 151},                  // 130
+		{Code: template.EqualInt, A: 31, B: 30, C: 32, Line: 151},         // 131
+		{Code: template.Not, A: 31, B: 31, Line: 151},                     // 132
+		{Code: template.Copy, A: 26, B: 31, Line: 151},                    // 133
+		{Code: template.JumpFalse, A: 26, B: 137, Line: 151},              // 134
+		{Code: template.LoadBool, A: 33, Line: 151},                       // 135
+		{Code: template.Copy, A: 25, B: 33, Line: 151},                    // 136
+		{Code: template.Not, A: 26, B: 25, Line: 152},                     // 137
+		{Code: template.JumpFalse, A: 26, B: 141, Line: 152},              // 138
+		{Code: template.Fail, B: 322, C: 67, Line: 152},                   // 139 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 27, Line: 152},                          // 140
+		{Code: template.Text, B: 389, C: 28, Line: 152},                   // 141 "\ndst config: 3\ndst minutes: "
+		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 154},             // 142
+		{Code: template.Text, B: 417, C: 51, Line: 154},                   // 143 "\ndst [start|end] relative date: 1\ndst start month: "
+		{Code: template.Field, A: 26, B: 1, C: 6, Line: 156},              // 144
+		{Code: template.PrintFieldInt, A: 26, Line: 156},                  // 145
+		{Code: template.Text, B: 468, C: 17, Line: 156},                   // 146 "\ndst start week: "
+		{Code: template.Field, A: 26, B: 1, C: 6, Line: 157},              // 147
+		{Code: template.Field, A: 27, B: 26, C: 1, Line: 157},             // 148
+		{Code: template.LoadInt, A: 29, B: 5, Line: 157},                  // 149
+		{Code: template.EqualInt, A: 28, B: 27, C: 29, Line: 157},         // 150
+		{Code: template.JumpFalse, A: 28, B: 154, Line: 157},              // 151
+		{Code: template.Text, B: 485, C: 2, Line: 157},                    // 152 "-1"
+		{Code: template.Jump, B: 156, Line: 157},                          // 153
+		{Code: template.Field, A: 30, B: 1, C: 6, Line: 157},              // 154
+		{Code: template.PrintFieldInt, A: 30, B: 1, Line: 157},            // 155
+		{Code: template.Text, B: 487, C: 16, Line: 157},                   // 156 "\ndst start day: "
+		{Code: template.Field, A: 26, B: 1, C: 6, Line: 158},              // 157
+		{Code: template.Field, A: 27, B: 26, C: 2, Line: 158},             // 158
+		{Code: template.LoadInt, A: 28, B: 1, Line: 158},                  // 159
+		{Code: template.Add, A: 29, B: 27, C: 28, Line: 158},              // 160
+		{Code: template.PrintInt, A: 29, Line: 158},                       // 161
+		{Code: template.Text, B: 503, C: 17, Line: 158},                   // 162 "\ndst start hour: "
+		{Code: template.Field, A: 26, B: 1, C: 6, Line: 159},              // 163
+		{Code: template.PrintFieldInt, A: 26, B: 4, Line: 159},            // 164
+		{Code: template.Text, B: 520, C: 16, Line: 159},                   // 165 "\ndst end month: "
+		{Code: template.Field, A: 26, B: 1, C: 7, Line: 160},              // 166
+		{Code: template.PrintFieldInt, A: 26, Line: 160},                  // 167
+		{Code: template.Text, B: 536, C: 15, Line: 160},                   // 168 "\ndst end week: "
+		{Code: template.Field, A: 26, B: 1, C: 7, Line: 161},              // 169
+		{Code: template.Field, A: 27, B: 26, C: 1, Line: 161},             // 170
+		{Code: template.LoadInt, A: 29, B: 5, Line: 161},                  // 171
+		{Code: template.EqualInt, A: 28, B: 27, C: 29, Line: 161},         // 172
+		{Code: template.JumpFalse, A: 28, B: 176, Line: 161},              // 173
+		{Code: template.Text, B: 485, C: 2, Line: 161},                    // 174 "-1"
+		{Code: template.Jump, B: 178, Line: 161},                          // 175
+		{Code: template.Field, A: 30, B: 1, C: 7, Line: 161},              // 176
+		{Code: template.PrintFieldInt, A: 30, B: 1, Line: 161},            // 177
+		{Code: template.Text, B: 551, C: 14, Line: 161},                   // 178 "\ndst end day: "
+		{Code: template.Field, A: 26, B: 1, C: 7, Line: 162},              // 179
+		{Code: template.Field, A: 27, B: 26, C: 2, Line: 162},             // 180
+		{Code: template.LoadInt, A: 28, B: 1, Line: 162},                  // 181
+		{Code: template.Add, A: 29, B: 27, C: 28, Line: 162},              // 182
+		{Code: template.PrintInt, A: 29, Line: 162},                       // 183
+		{Code: template.Text, B: 565, C: 15, Line: 162},                   // 184 "\ndst end hour: "
+		{Code: template.Field, A: 26, B: 1, C: 7, Line: 163},              // 185
+		{Code: template.PrintFieldInt, A: 26, B: 4, Line: 163},            // 186
+		{Code: template.Jump, B: 189, Line: 148},                          // 187
+		{Code: template.Text, B: 580, C: 14, Line: 164},                   // 188 "\ndst config: 0"
+		{Code: template.Field, A: 1, C: 11, Line: 40},                     // 189
+		{Code: template.Field, A: 2, B: 1, C: 1, Line: 40},                // 190
+		{Code: template.JumpFalse, A: 2, B: 194, Line: 40},                // 191
+		{Code: template.Text, B: 594, C: 19, Line: 40},                    // 192 "\ndirectory script: "
+		{Code: template.Print, A: 2, Line: 41},                            // 193
+		{Code: template.JumpField, B: 197, C: 10, Line: 43},               // 194
+		{Code: template.TextField, B: 613, C: 54, D: 10, Line: 45},        // 195 "\ndirected call pickup: 1\ndirected call pickup prefix: "
+		{Code: template.Jump, B: 198, Line: 43},                           // 196
+		{Code: template.Text, B: 667, C: 24, Line: 46},                    // 197 "\ndirected call pickup: 0"
+		{Code: template.LoadText, A: 1, B: 691, Line: 50},                 // 198 ""
+		{Code: template.Copy, A: 2, B: 1, Line: 50},                       // 199
+		{Code: template.LoadText, A: 3, B: 193, C: 1, Line: 50},           // 200 "0"
+		{Code: template.Copy, A: 4, B: 3, Line: 50},                       // 201
+		{Code: template.Field, A: 5, C: 25, Line: 51},                     // 202
+		{Code: template.Copy, A: 6, B: 5, Line: 51},                       // 203
+		{Code: template.Range, A: 6, B: 221, Line: 51},                    // 204
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 51},                 // 205
+		{Code: template.JumpField, A: 8, B: 209, C: 9, Line: 52},          // 206
+		{Code: template.LoadText, A: 9, B: 125, C: 1, Line: 52},           // 207 "1"
+		{Code: template.Copy, A: 4, B: 9, Line: 52},                       // 208
+		{Code: template.Copy, A: 9, B: 2, Line: 53},                       // 209
+		{Code: template.JumpFalse, A: 9, B: 215, Line: 53},                // 210
+		{Code: template.Field, A: 11, B: 8, C: 3, Line: 53},               // 211
+		{Code: template.Equal, A: 10, B: 2, C: 11, Line: 53},              // 212
+		{Code: template.Not, A: 10, B: 10, Line: 53},                      // 213
+		{Code: template.Copy, A: 9, B: 10, Line: 53},                      // 214
+		{Code: template.JumpFalse, A: 9, B: 218, Line: 53},                // 215
+		{Code: template.Fail, B: 691, C: 41, Line: 53},                    // 216 "all lines of the phone have one transport"
+		{Code: template.Print, A: 12, Line: 53},                           // 217
+		{Code: template.Field, A: 9, B: 8, C: 3, Line: 54},                // 218
+		{Code: template.Copy, A: 2, B: 9, Line: 54},                       // 219
+		{Code: template.Next, A: 6, B: 205, Line: 51},                     // 220
+		{Code: template.JumpFalse, A: 2, B: 225, Line: 56},                // 221
+		{Code: template.Text, B: 732, C: 25, Line: 56},                    // 222 "\nsip transport protocol: "
+		{Code: template.Lookup, A: 5, B: 2, C: 6, Line: 57},               // 223
+		{Code: template.Print, A: 5, Line: 57},                            // 224
+		{Code: template.Text, B: 757, C: 32, Line: 58},                    // 225 "\nsip explicit mwi subscription: "
+		{Code: template.Print, A: 4, Line: 59},                            // 226
+		{Code: template.Text, B: 789, C: 40, Line: 59},                    // 227 "\n^sip explicit mwi subscription period: "
+		{Code: template.PrintFieldInt, B: 22, Line: 60},                   // 228
+		{Code: template.Text, B: 829, C: 31, Line: 61},                    // 229 "\n^sip blf subscription period: "
+		{Code: template.PrintFieldInt, B: 22, Line: 62},                   // 230
+		{Code: template.Text, B: 860, C: 111, Line: 64},                   // 231 "\nsip registration renewal timer: 15\nsip registration retry timer: 300\nsip registration timeout retry timer: 120"
+		{Code: template.JumpField, B: 247, C: 28, Line: 68},               // 232
+		{Code: template.Text, B: 971, C: 23, Line: 68},                    // 233 "\nsip customized codec: "
+		{Code: template.Field, A: 5, C: 28, Line: 69},                     // 234
+		{Code: template.Copy, A: 6, B: 5, Line: 69},                       // 235
+		{Code: template.Range, A: 6, B: 247, Line: 69},                    // 236
+		{Code: template.Item, A: 6, B: 8, C: 9, Line: 69},                 // 237
+		{Code: template.JumpField, A: 8, B: 246, C: 1, Line: 69},          // 238
+		{Code: template.JumpFalse, A: 9, B: 241, Line: 69},                // 239
+		{Code: template.Text, B: 994, C: 1, Line: 69},                     // 240 ","
+		{Code: template.Text, B: 995, C: 8, Line: 69},                     // 241 "payload="
+		{Code: template.Field, A: 10, B: 8, Line: 69},                     // 242
+		{Code: template.Lookup, A: 11, B: 10, Line: 69},                   // 243
+		{Code: template.Print, A: 11, Line: 69},                           // 244
+		{Code: template.Text, B: 1003, C: 9, Line: 69},                    // 245 ";ptime=20"
+		{Code: template.Next, A: 6, B: 237, Line: 69},                     // 246
+		{Code: template.Field, A: 5, C: 25, Line: 71},                     // 247
+		{Code: template.Copy, A: 6, B: 5, Line: 71},                       // 248
+		{Code: template.Range, A: 6, B: 301, Line: 71},                    // 249
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 71},                 // 250
+		{Code: template.Field, A: 9, B: 8, C: 10, Line: 72},               // 251
+		{Code: template.Copy, A: 10, B: 9, Line: 72},                      // 252
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 73},          // 253 "\nsip line"
+		{Code: template.TextField, A: 8, B: 1021, C: 12, D: 11, Line: 73}, // 254 " user name: "
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 74},          // 255 "\nsip line"
+		{Code: template.TextField, A: 8, B: 1033, C: 12, D: 12, Line: 74}, // 256 " auth name: "
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 75},          // 257 "\nsip line"
+		{Code: template.TextField, A: 8, B: 1045, C: 11, D: 13, Line: 75}, // 258 " password: "
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 76},          // 259 "\nsip line"
+		{Code: template.Text, B: 1056, C: 15, Line: 76},                   // 260 " display name: "
+		{Code: template.Field, A: 11, B: 8, C: 15, Line: 76},              // 261
+		{Code: template.PrintAs, A: 11, Line: 76},                         // 262
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 77},          // 263 "\nsip line"
+		{Code: template.Text, B: 1071, C: 14, Line: 77},                   // 264 " screen name: "
+		{Code: template.Field, A: 11, B: 8, C: 14, Line: 77},              // 265
+		{Code: template.PrintAs, A: 11, Line: 77},                         // 266
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 78},          // 267 "\nsip line"
+		{Code: template.TextField, A: 8, B: 1085, C: 11, D: 1, Line: 78},  // 268 " proxy ip: "
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 79},          // 269 "\nsip line"
+		{Code: template.Text, B: 1096, C: 13, Line: 79},                   // 270 " proxy port: "
+		{Code: template.PrintFieldInt, A: 8, B: 2, Line: 79},              // 271
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 80},          // 272 "\nsip line"
+		{Code: template.TextField, A: 8, B: 1109, C: 15, D: 1, Line: 80},  // 273 " registrar ip: "
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 81},          // 274 "\nsip line"
+		{Code: template.Text, B: 1124, C: 17, Line: 81},                   // 275 " registrar port: "
+		{Code: template.PrintFieldInt, A: 8, B: 2, Line: 81},              // 276
+		{Code: template.JumpField, A: 8, B: 284, C: 4, Line: 82},          // 277
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 83},          // 278 "\nsip line"
+		{Code: template.TextField, A: 8, B: 1141, C: 17, D: 4, Line: 83},  // 279 " outbound proxy: "
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 84},          // 280 "\nsip line"
+		{Code: template.Text, B: 1158, C: 22, Line: 84},                   // 281 " outbound proxy port: "
+		{Code: template.PrintFieldInt, A: 8, B: 5, Line: 84},              // 282
+		{Code: template.Jump, B: 287, Line: 82},                           // 283
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 86},          // 284 "\nsip line"
+		{Code: template.TextInt, A: 10, B: 1180, C: 33, Line: 87},         // 285 " outbound proxy: 0.0.0.0\nsip line"
+		{Code: template.Text, B: 1213, C: 23, Line: 87},                   // 286 " outbound proxy port: 0"
+		{Code: template.TextInt, A: 10, B: 1236, C: 10, Line: 89},         // 287 "\n^sip line"
+		{Code: template.Text, B: 1246, C: 22, Line: 89},                   // 288 " registration period: "
+		{Code: template.PrintFieldInt, A: 8, B: 16, Line: 89},             // 289
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 90},          // 290 "\nsip line"
+		{Code: template.Text, B: 1268, C: 12, Line: 90},                   // 291 " srtp mode: "
+		{Code: template.Field, A: 11, B: 8, C: 7, Line: 90},               // 292
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 90},             // 293
+		{Code: template.Print, A: 12, Line: 90},                           // 294
+		{Code: template.Field, A: 11, B: 8, C: 8, Line: 91},               // 295
+		{Code: template.JumpFalse, A: 11, B: 300, Line: 91},               // 296
+		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 92},          // 297 "\nsip line"
+		{Code: template.Text, B: 1280, C: 8, Line: 92},                    // 298 " vmail: "
+		{Code: template.Print, A: 11, Line: 92},                           // 299
+		{Code: template.Next, A: 6, B: 250, Line: 71},                     // 300
+		{Code: template.Field, A: 5, C: 26, Line: 95},                     // 301
+		{Code: template.Copy, A: 6, B: 5, Line: 95},                       // 302
+		{Code: template.Range, A: 6, B: 309, Line: 95},                    // 303
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 95},                 // 304
+		{Code: template.Text, B: 1012, C: 9, Line: 95},                    // 305 "\nsip line"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 96},              // 306
+		{Code: template.Text, B: 1288, C: 22, Line: 96},                   // 307 " registrar ip: 0.0.0.0"
+		{Code: template.Next, A: 6, B: 304, Line: 95},                     // 308
+		{Code: template.LoadText, A: 5, B: 1310, C: 6, Line: 98},          // 309 "prgkey"
+		{Code: template.Copy, A: 6, B: 5, Line: 98},                       // 310
+		{Code: template.Field, A: 7, C: 30, Line: 99},                     // 311
+		{Code: template.LoadText, A: 8, B: 1316, C: 3, Line: 99},          // 312 "top"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 99},                  // 313
+		{Code: template.JumpFalse, A: 9, B: 317, Line: 99},                // 314
+		{Code: template.LoadText, A: 10, B: 1319, C: 10, Line: 99},        // 315 "topsoftkey"
+		{Code: template.Copy, A: 6, B: 10, Line: 99},                      // 316
+		{Code: template.Field, A: 7, C: 30, Line: 100},                    // 317
+		{Code: template.LoadText, A: 8, B: 1329, C: 4, Line: 100},         // 318 "soft"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 100},                 // 319
+		{Code: template.JumpFalse, A: 9, B: 323, Line: 100},               // 320
+		{Code: template.LoadText, A: 10, B: 1333, C: 7, Line: 100},        // 321 "softkey"
+		{Code: template.Copy, A: 6, B: 10, Line: 100},                     // 322
+		{Code: template.Field, A: 7, C: 30, Line: 101},                    // 323
+		{Code: template.LoadText, A: 8, B: 1340, C: 3, Line: 101},         // 324 "prg"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 101},                 // 325
+		{Code: template.Copy, A: 10, B: 9, Line: 101},                     // 326
+		{Code: template.Field, A: 11, C: 4, Line: 102},                    // 327
+		{Code: template.Copy, A: 12, B: 11, Line: 102},                    // 328
+		{Code: template.Range, A: 12, B: 429, Line: 102},                  // 329
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 102},             // 330
+		{Code: template.JumpField, A: 14, B: 334, C: 6, Line: 103},        // 331
+		{Code: template.Fail, B: 1343, C: 67, Line: 103},                  // 332 "a key has no pickup code of its own here: the phone has one for all"
+		{Code: template.Print, A: 15, Line: 103},                          // 333
+		{Code: template.Field, A: 15, B: 14, C: 2, Line: 104},             // 334
+		{Code: template.Lookup, A: 16, B: 15, C: 2, Line: 104},            // 335
+		{Code: template.Copy, A: 17, B: 16, Line: 104},                    // 336
+		{Code: template.Field, A: 19, B: 14, C: 4, Line: 105},             // 337
+		{Code: template.Not, A: 20, B: 19, Line: 105},                     // 338
+		{Code: template.Copy, A: 18, B: 20, Line: 105},                    // 339
+		{Code: template.JumpFalse, A: 18, B: 348, Line: 105},              // 340
+		{Code: template.Field, A: 21, B: 14, C: 2, Line: 105},             // 341
+		{Code: template.LoadText, A: 23, B: 1410, C: 9, Line: 105},        // 342 "voicemail"
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 105},            // 343
+		{Code: template.JumpTrue, A: 22, B: 347, Line: 105},               // 344
+		{Code: template.LoadText, A: 24, B: 1419, C: 12, Line: 105},       // 345 "group-pickup"
+		{Code: template.Equal, A: 22, B: 21, C: 24, Line: 105},            // 346
+		{Code: template.Copy, A: 18, B: 22, Line: 105},                    // 347
+		{Code: template.JumpFalse, A: 18, B: 351, Line: 105},              // 348
+		{Code: template.Fail, B: 1431, C: 46, Line: 105},                  // 349 "this key needs the number to dial as its value"
+		{Code: template.Print, A: 25, Line: 105},                          // 350
+		{Code: template.JumpField, A: 14, B: 390, Line: 106},              // 351
+		{Code: template.Text, B: 1477, C: 7, Line: 106},                   // 352 "\nexpmod"
+		{Code: template.PrintFieldInt, A: 14, Line: 107},                  // 353
+		{Code: template.Text, B: 1484, C: 4, Line: 107},                   // 354 " key"
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 107},            // 355
+		{Code: template.Text, B: 1488, C: 7, Line: 107},                   // 356 " type: "
+		{Code: template.Print, A: 17, Line: 107},                          // 357
+		{Code: template.JumpField, A: 14, B: 370, C: 4, Line: 108},        // 358
+		{Code: template.Text, B: 1477, C: 7, Line: 108},                   // 359 "\nexpmod"
+		{Code: template.PrintFieldInt, A: 14, Line: 109},                  // 360
+		{Code: template.Text, B: 1484, C: 4, Line: 109},                   // 361 " key"
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 109},            // 362
+		{Code: template.Text, B: 1495, C: 8, Line: 109},                   // 363 " value: "
+		{Code: template.Field, A: 18, B: 14, C: 2, Line: 109},             // 364
+		{Code: template.LoadText, A: 20, B: 1503, C: 4, Line: 109},        // 365 "park"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 109},            // 366
+		{Code: template.JumpFalse, A: 19, B: 369, Line: 109},              // 367
+		{Code: template.Text, B: 1507, C: 9, Line: 109},                   // 368 "asterisk;"
+		{Code: template.PrintField, A: 14, B: 4, Line: 109},               // 369
+		{Code: template.Field, A: 18, B: 14, C: 2, Line: 111},             // 370
+		{Code: template.LoadText, A: 20, B: 1516, C: 4, Line: 111},        // 371 "none"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 111},            // 372
+		{Code: template.Not, A: 19, B: 19, Line: 111},                     // 373
+		{Code: template.JumpFalse, A: 19, B: 389, Line: 111},              // 374
+		{Code: template.JumpField, A: 14, B: 383, C: 5, Line: 112},        // 375
+		{Code: template.Text, B: 1477, C: 7, Line: 112},                   // 376 "\nexpmod"
+		{Code: template.PrintFieldInt, A: 14, Line: 113},                  // 377
+		{Code: template.Text, B: 1484, C: 4, Line: 113},                   // 378 " key"
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 113},            // 379
+		{Code: template.Text, B: 1520, C: 8, Line: 113},                   // 380 " label: "
+		{Code: template.Field, A: 21, B: 14, C: 5, Line: 113},             // 381
+		{Code: template.PrintAs, A: 21, Line: 113},                        // 382
+		{Code: template.Text, B: 1477, C: 7, Line: 114},                   // 383 "\nexpmod"
+		{Code: template.PrintFieldInt, A: 14, Line: 115},                  // 384
+		{Code: template.Text, B: 1484, C: 4, Line: 115},                   // 385 " key"
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 115},            // 386
+		{Code: template.Text, B: 1528, C: 7, Line: 115},                   // 387 " line: "
+		{Code: template.PrintFieldInt, A: 14, B: 3, Line: 115},            // 388
+		{Code: template.Jump, B: 428, Line: 106},                          // 389
+		{Code: template.Text, B: 19, C: 1, Line: 117},                     // 390 "\n"
+		{Code: template.Print, A: 6, Line: 118},                           // 391
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 118},            // 392
+		{Code: template.Text, B: 1488, C: 7, Line: 118},                   // 393 " type: "
+		{Code: template.Print, A: 17, Line: 118},                          // 394
+		{Code: template.JumpField, A: 14, B: 406, C: 4, Line: 119},        // 395
+		{Code: template.Text, B: 19, C: 1, Line: 119},                     // 396 "\n"
+		{Code: template.Print, A: 6, Line: 120},                           // 397
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 120},            // 398
+		{Code: template.Text, B: 1495, C: 8, Line: 120},                   // 399 " value: "
+		{Code: template.Field, A: 18, B: 14, C: 2, Line: 120},             // 400
+		{Code: template.LoadText, A: 20, B: 1503, C: 4, Line: 120},        // 401 "park"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 120},            // 402
+		{Code: template.JumpFalse, A: 19, B: 405, Line: 120},              // 403
+		{Code: template.Text, B: 1507, C: 9, Line: 120},                   // 404 "asterisk;"
+		{Code: template.PrintField, A: 14, B: 4, Line: 120},               // 405
+		{Code: template.Field, A: 18, B: 14, C: 2, Line: 122},             // 406
+		{Code: template.LoadText, A: 20, B: 1516, C: 4, Line: 122},        // 407 "none"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 122},            // 408
+		{Code: template.Not, A: 19, B: 19, Line: 122},                     // 409
+		{Code: template.JumpFalse, A: 19, B: 428, Line: 122},              // 410
+		{Code: template.Field, A: 22, B: 14, C: 5, Line: 123},             // 411
+		{Code: template.Copy, A: 21, B: 22, Line: 123},                    // 412
+		{Code: template.JumpFalse, A: 21, B: 416, Line: 123},              // 413
+		{Code: template.Not, A: 23, B: 10, Line: 123},                     // 414
+		{Code: template.Copy, A: 21, B: 23, Line: 123},                    // 415
+		{Code: template.JumpFalse, A: 21, B: 423, Line: 123},              // 416
+		{Code: template.Text, B: 19, C: 1, Line: 123},                     // 417 "\n"
+		{Code: template.Print, A: 6, Line: 124},                           // 418
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 124},            // 419
+		{Code: template.Text, B: 1520, C: 8, Line: 124},                   // 420 " label: "
+		{Code: template.Field, A: 24, B: 14, C: 5, Line: 124},             // 421
+		{Code: template.PrintAs, A: 24, Line: 124},                        // 422
+		{Code: template.Text, B: 19, C: 1, Line: 125},                     // 423 "\n"
+		{Code: template.Print, A: 6, Line: 126},                           // 424
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 126},            // 425
+		{Code: template.Text, B: 1528, C: 7, Line: 126},                   // 426 " line: "
+		{Code: template.PrintFieldInt, A: 14, B: 3, Line: 126},            // 427
+		{Code: template.Next, A: 12, B: 330, Line: 102},                   // 428
+		{Code: template.Field, A: 11, C: 27, Line: 130},                   // 429
+		{Code: template.Copy, A: 12, B: 11, Line: 130},                    // 430
+		{Code: template.Range, A: 12, B: 445, Line: 130},                  // 431
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 130},             // 432
+		{Code: template.JumpField, A: 14, B: 440, Line: 131},              // 433
+		{Code: template.Text, B: 1477, C: 7, Line: 131},                   // 434 "\nexpmod"
+		{Code: template.PrintFieldInt, A: 14, Line: 132},                  // 435
+		{Code: template.Text, B: 1484, C: 4, Line: 132},                   // 436 " key"
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 132},            // 437
+		{Code: template.Text, B: 1535, C: 11, Line: 132},                  // 438 " type: none"
+		{Code: template.Jump, B: 444, Line: 131},                          // 439
+		{Code: template.Text, B: 19, C: 1, Line: 133},                     // 440 "\n"
+		{Code: template.Print, A: 6, Line: 134},                           // 441
+		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 134},            // 442
+		{Code: template.Text, B: 1535, C: 11, Line: 134},                  // 443 " type: none"
+		{Code: template.Next, A: 12, B: 432, Line: 130},                   // 444
+		{Code: template.Field, A: 11, C: 29, Line: 137},                   // 445
+		{Code: template.Copy, A: 12, B: 11, Line: 137},                    // 446
+		{Code: template.Range, A: 12, B: 455, Line: 137},                  // 447
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 137},             // 448
+		{Code: template.Text, B: 19, C: 1, Line: 137},                     // 449 "\n"
+		{Code: template.Field, A: 15, B: 14, Line: 138},                   // 450
+		{Code: template.Lookup, A: 16, B: 15, C: 1, Line: 138},            // 451
+		{Code: template.Print, A: 16, Line: 138},                          // 452
+		{Code: template.TextField, A: 14, B: 276, C: 2, D: 1, Line: 138},  // 453 ": "
+		{Code: template.Next, A: 12, B: 448, Line: 137},                   // 454
+		{Code: template.Text, B: 19, C: 1, Line: 139},                     // 455 "\n"
 	},
 }
 

@@ -73,6 +73,19 @@ type dice struct {
 	shape, value   *rand.Rand
 	tenant, device map[string]any
 	made           *device
+	carries        func(s string, label bool) bool
+}
+
+// text is a text of a list, seldom one that the format cannot carry.
+func (d *dice) text(list []string, label bool) string {
+	s := oneOf(d.value, list)
+	if d.carries == nil || d.value.IntN(300) == 0 {
+		return s
+	}
+	for !d.carries(s, label) {
+		s = oneOf(d.value, list)
+	}
+	return s
 }
 
 func (d *dice) maybe(in int) bool { return d.shape.IntN(in) == 0 }
@@ -88,8 +101,11 @@ func (d *dice) random(n int) string {
 	return string(b)
 }
 
-func (d *dice) label() string {
-	s := d.readable(oneOf(d.value, labels))
+func (d *dice) label() string { return d.shown(true) }
+
+// shown is a text of a label, or of a setting that is not one.
+func (d *dice) shown(label bool) string {
+	s := d.readable(d.text(labels, label))
 	switch d.value.IntN(200) {
 	case 0:
 		s = "%NULL%" // what it says is to reset the parameter: refused
@@ -101,7 +117,7 @@ func (d *dice) label() string {
 }
 
 func (d *dice) secret() string {
-	s := d.readable(oneOf(d.value, passwords)) + d.random(12)
+	s := d.readable(d.text(passwords, false)) + d.random(12)
 	if d.value.IntN(2) == 0 {
 		s = d.random(24)
 	}
@@ -150,6 +166,7 @@ func randomDevice(s *source.Descriptor, settings []string, shapeSeed, valueSeed 
 	d := &dice{
 		shape: rand.New(rand.NewPCG(shapeSeed, 1)), value: rand.New(rand.NewPCG(valueSeed, 2)),
 		tenant: map[string]any{}, device: map[string]any{}, made: &device{extra: map[string]string{}},
+		carries: layouts[s.Vendor].carries,
 	}
 	made, p := d.made, s.Pack()
 	made.model = oneOf(d.shape, p.Models)
@@ -170,7 +187,7 @@ func randomDevice(s *source.Descriptor, settings []string, shapeSeed, valueSeed 
 	d.keys(s)
 	for _, name := range settings {
 		if d.maybe(4) {
-			made.extra[name] = d.label()
+			made.extra[name] = d.shown(false)
 		}
 	}
 	d.set("extra", map[string]any{s.Vendor: made.extra, "nobody": map[string]any{"a": "b"}}, map[string]any{})
@@ -213,7 +230,7 @@ func (d *dice) settings(s *source.Descriptor) {
 		d.set("language", language, list[0])
 	}
 	if d.maybe(2) {
-		d.made.ntp = []string{oneOf(d.value, hosts), oneOf(d.value, hosts)}[:d.shape.IntN(3)]
+		d.made.ntp = []string{d.text(hosts, false), d.text(hosts, false)}[:d.shape.IntN(3)]
 		d.set("ntp", d.made.ntp, []string{})
 	}
 	if d.maybe(3) {
@@ -222,12 +239,12 @@ func (d *dice) settings(s *source.Descriptor) {
 		d.set("codecs", codecs[:1+d.shape.IntN(len(codecs))], codecs[:1])
 	}
 	if d.maybe(2) {
-		d.made.pickup = oneOf(d.value, dials)
+		d.made.pickup = d.text(dials, false)
 		d.set("pickup_code", d.made.pickup, "*8")
 	}
 	if d.maybe(2) {
 		// Not in two documents: groups are merged field by field.
-		d.made.bookName, d.made.bookURL = d.label(), "https://pbx.example/book.xml?a=b&c="+d.random(8)
+		d.made.bookName, d.made.bookURL = d.label(), "https://pbx.example/book.xml?"+d.text([]string{"a=b&c=", "c="}, false)+d.random(8)
 		d.tenant["phonebook"] = map[string]any{"name": d.made.bookName, "url": d.made.bookURL}
 	}
 	if d.maybe(4) {
@@ -273,6 +290,21 @@ func (d *dice) timers(s *source.Descriptor) {
 			timers[name] = timer
 		}
 		d.made.timers[i] = spread.Timer{Interval: n[0], Window: n[1], Floor: n[2], Unit: vendor.Unit, Min: vendor.Min, Max: vendor.Max, Place: place}
+		if vendor.Days > 0 {
+			made := &d.made.timers[i]
+			made.Days, made.Base = vendor.Days, 7200
+			if d.maybe(2) {
+				made.Base = d.value.Uint64N(1440) * 60
+				timer["at"] = string(spread.AppendClock(nil, made.Base))
+			}
+			if _, ok := timer["interval"]; ok && d.value.IntN(20) > 0 {
+				made.Interval = (1 + d.value.Uint64N(vendor.Days)) * spread.Day
+				timer["interval"] = made.Interval
+			}
+			if len(timer) > 0 {
+				timers[name] = timer
+			}
+		}
 	}
 	if p.Boot.Unit != 0 && d.maybe(2) {
 		d.made.boot = d.value.Uint64N(min(p.Boot.Max*p.Boot.Unit, 3600) + 1)
@@ -299,7 +331,7 @@ func (d *dice) lines(s *source.Descriptor) {
 		if index > room {
 			break
 		}
-		l := line{index: index, user: oneOf(d.value, users), password: d.secret(), server: "tenant.example", transport: "udp", srtp: "off"}
+		l := line{index: index, user: d.text(users, false), password: d.secret(), server: "tenant.example", transport: "udp", srtp: "off"}
 		stored := map[string]any{"user": l.user, "password": l.password}
 		made.values = append(made.values, l.user)
 		if index != last+1 || d.maybe(2) {
@@ -318,11 +350,11 @@ func (d *dice) lines(s *source.Descriptor) {
 		text("auth_user", &l.authUser, d.secret())
 		text("label", &l.label, d.label())
 		text("display_name", &l.display, d.label())
-		text("server", &l.server, oneOf(d.value, hosts))
+		text("server", &l.server, d.text(hosts, false))
 		text("transport", &l.transport, oneOf(d.shape, profile.Transports))
-		text("outbound_proxy", &l.proxy, oneOf(d.value, hosts))
+		text("outbound_proxy", &l.proxy, d.text(hosts, false))
 		text("srtp", &l.srtp, oneOf(d.value, profile.SRTP))
-		text("voicemail", &l.mailbox, oneOf(d.value, dials))
+		text("voicemail", &l.mailbox, d.text(dials, false))
 		number("port", &l.port, 1+d.value.IntN(65535))
 		if l.proxy != "" {
 			number("outbound_port", &l.proxyPort, 1+d.value.IntN(65535))
@@ -335,7 +367,7 @@ func (d *dice) lines(s *source.Descriptor) {
 			stored["register"] = l.register
 		}
 		if fit := layouts[s.Vendor].fitLine; fit != nil && !d.maybe(100) {
-			fit(s, &made.model, &l, stored)
+			fit(s, made, &l, stored)
 		}
 		complete(&l)
 		list, last = append(list, stored), index
@@ -438,7 +470,7 @@ func (d *dice) key(kinds []string) (key, map[string]any) {
 		}
 	}
 	if d.maybe(2) || slices.Contains([]string{"blf", "speed-dial", "intercom", "park", "retrieve-park", "transfer", "dtmf"}, k.kind) {
-		k.value = oneOf(d.value, dials)
+		k.value = d.text(dials, false)
 		stored["value"] = k.value
 	}
 	if d.maybe(2) {
@@ -446,7 +478,7 @@ func (d *dice) key(kinds []string) (key, map[string]any) {
 		stored["label"] = k.label
 	}
 	if d.maybe(3) {
-		k.pickup = oneOf(d.value, dials)
+		k.pickup = d.text(dials, false)
 		stored["pickup"] = k.pickup
 	}
 	if k.label == "" {

@@ -72,6 +72,9 @@ type File struct {
 	// Program renders the body; nil is a file that is deliberately not served:
 	// the phone goes on to the next name.
 	Program *template.Program
+	// Text is the body of a file without MAC that some phones have to get before they
+	// ask for their own. It is the same for everybody and says nothing.
+	Text string
 	// Versions are all programs of a file that has more than one, Program being
 	// that of the first.
 	Versions []Version

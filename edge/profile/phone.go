@@ -93,6 +93,11 @@ var Phone = &record.Schema{Name: "phone", Fields: append(visible(settings),
 	record.Field{Name: "checkin_hour", Kind: record.String},
 	record.Field{Name: "checkin_minute", Kind: record.String},
 	record.Field{Name: "checkin_days", Kind: record.Int},
+	// Some phones want the provisioning URL in parts: host, port where it has one, and
+	// the rest without a "/" at either end.
+	record.Field{Name: "url_host", Kind: record.String},
+	record.Field{Name: "url_port", Kind: record.String},
+	record.Field{Name: "url_dir", Kind: record.String, Secret: true},
 )}
 
 // Positions in Phone after the shared ones.
@@ -121,6 +126,9 @@ const (
 	PhoneCheckinHour
 	PhoneCheckinMinute
 	PhoneCheckinDays
+	PhoneURLHost
+	PhoneURLPort
+	PhoneURLDir
 )
 
 // visible copies fields and takes the names of the hidden ones away: their
@@ -230,6 +238,7 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 		phone[PhonebookField] = record.Value{}
 	}
 	phone[PhoneURLScheme], phone[PhoneURLPath] = inTwo(phone[PhoneURL])
+	phone[PhoneURLHost], phone[PhoneURLPort], phone[PhoneURLDir] = inParts(phone[PhoneURLPath].Str)
 	phone[PhoneFirmwareScheme], phone[PhoneFirmwarePath] = inTwo(phone[FirmwareURL])
 	if book := phone[PhonebookField].List; len(book) > 0 {
 		phone[PhonePhonebookScheme], phone[PhonePhonebookPath] = inTwo(book[0][PhonebookURL])
@@ -322,6 +331,23 @@ func inTwo(url record.Value) (scheme, path record.Value) {
 		}
 	}
 	return
+}
+
+// inParts takes host and port off a URL without scheme.
+func inParts(s string) (host, port, dir record.Value) {
+	end := 0
+	for end < len(s) && s[end] != '/' {
+		end++
+	}
+	authority := s[:end]
+	for i := len(authority) - 1; i >= 0 && authority[i] != ']'; i-- {
+		if authority[i] == ':' {
+			port = record.Text(authority[i+1:])
+			authority = authority[:i]
+			break
+		}
+	}
+	return record.Text(authority), port, record.Text(s[min(end+1, len(s)):])
 }
 
 // inherit fills what r leaves open, first from a record that begins with the same

@@ -659,6 +659,22 @@ func TestTimeOfDay(t *testing.T) {
 	}
 }
 
+// The parts of a URL, for phones that want it so.
+func TestParts(t *testing.T) {
+	for _, c := range []struct{ url, host, port, dir string }{
+		{"prov.example.com/demo/token", "prov.example.com", "", "demo/token"},
+		{"192.0.2.1:8080/p/demo/token", "192.0.2.1", "8080", "p/demo/token"},
+		{"[2001:db8::1]/demo/token", "[2001:db8::1]", "", "demo/token"},
+		{"[2001:db8::1]:8443/demo/a:b", "[2001:db8::1]", "8443", "demo/a:b"},
+		{"prov.example.com", "prov.example.com", "", ""},
+	} {
+		host, port, dir := inParts(c.url)
+		if host.Str != c.host || port.Str != c.port || port.Set != (c.port != "") || dir.Str != c.dir {
+			t.Errorf("%s: %q %q %q", c.url, host.Str, port.Str, dir.Str)
+		}
+	}
+}
+
 // The names of timers are salts: a changed name changes every phone's value.
 func TestRegisterNames(t *testing.T) {
 	for i := int64(1); i <= MaxLines; i++ {
@@ -871,6 +887,7 @@ func TestPositions(t *testing.T) {
 		{Phone, PhoneSubscribe, "subscribe"}, {Phone, PhoneBoot, "boot"}, {Phone, PhoneZone, "zone"}, {Phone, PhoneLines, "lines"}, {Phone, PhoneFreeLines, "free_lines"},
 		{Phone, PhoneFreeKeys, "free_keys"}, {Phone, PhoneCodecs, "codecs"}, {Phone, PhoneExtra, "extra"}, {Phone, PhoneFeatures, "features"},
 		{Phone, PhonePhonebookPath, "phonebook_path"}, {Phone, PhoneCheckinHour, "checkin_hour"}, {Phone, PhoneCheckinMinute, "checkin_minute"}, {Phone, PhoneCheckinDays, "checkin_days"},
+		{Phone, PhoneURLHost, "url_host"}, {Phone, PhoneURLPort, "url_port"}, {Phone, PhoneURLDir, "url_dir"},
 		{Phone, AdminPassword, "admin_password"}, {Phone, Keys, "keys"},
 	} {
 		if got := c.schema.Fields[c.at].Name; got != c.name {

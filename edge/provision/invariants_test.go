@@ -33,6 +33,8 @@ func among(list, tenant string) bool { return slices.Contains(strings.Split(list
 
 var phonePath = regexp.MustCompile(`(?s)^/([a-z0-9-]{1,32})/([A-Za-z0-9._-]+)/([0-9A-Fa-f]{12})(\.cfg|\.stop|\.xml|-local\.cfg)(\?.*)?$`)
 
+var publicPath = regexp.MustCompile(`(?s)^/([a-z0-9-]{1,32})/[A-Za-z0-9._-]+/first[0-9][0-9]\.cfg(\?.*)?$`)
+
 // expected is the order of the checks a second time, in the plainest words: which
 // status the request gets. What makes a document or a profile valid is asked of
 // the packages that own that.
@@ -42,6 +44,12 @@ func (w *world) expected() uint32 {
 	}
 	if len(w.Keys) == 0 || len(w.Keys) > 2 || slices.ContainsFunc(w.Keys, func(k string) bool { return len(k) < 32 }) {
 		return 500
+	}
+	if m := publicPath.FindStringSubmatch(w.Target); m != nil && len(w.Target) <= 512 && m[1][0] != '-' && m[1][len(m[1])-1] != '-' {
+		if w.Flags&wire.FlagTLS == 0 && !among(w.Fact("plain-http"), m[1]) {
+			return 403
+		}
+		return 200
 	}
 	m := phonePath.FindStringSubmatch(w.Target)
 	if m == nil || len(w.Target) > 512 || m[1][0] == '-' || m[1][len(m[1])-1] == '-' {
@@ -174,7 +182,7 @@ func change(w *world, random *rand.Rand) {
 				[]int64{generation, generation, generation, 0, generation - 1, generation + 1, 12345}[random.IntN(7)]),
 			pick(address, address, goodMAC)+pick(".cfg", ".cfg", ".cfg", ".stop", ".xml", "-local.cfg", ".bin"))
 	case 5:
-		w.target(pick("lab", "lab", "demo", "nobody"), pick("open", "open", "opem", "x"), address+".cfg")
+		w.target(pick("lab", "lab", "demo", "nobody"), pick("open", "open", "opem", "x"), pick(address, address, address, "first12")+".cfg")
 	case 6:
 		w.fact(pick("open", "open", "plain-http", "user-agent", "authorization"), pick("lab", "lab,demo", "demo", "", ",", "labs", "Basic zq7"))
 	case 7:
@@ -289,7 +297,7 @@ func TestInvariants(t *testing.T) {
 		}
 	}
 	for _, outcome := range []string{
-		provision.OK, provision.Method, provision.Malformed, provision.NotServed, provision.PlainHTTP, provision.NoKey, provision.BadToken,
+		provision.OK, provision.Public, provision.Method, provision.Malformed, provision.NotServed, provision.PlainHTTP, provision.NoKey, provision.BadToken,
 		provision.NoTenant, provision.NoDevice, provision.IsDisabled, provision.Revoked, provision.Credentials, provision.OtherVendor, provision.Store, provision.Invalid,
 	} {
 		if outcomes[outcome] < 5 {

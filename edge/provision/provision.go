@@ -30,6 +30,7 @@ const (
 // Outcomes, the word for what happened in the audit record.
 const (
 	OK          = "ok"
+	Public      = "public"       // 200: a text that is the same for everybody and says nothing
 	Method      = "method"       // 405: not GET or HEAD
 	Malformed   = "malformed"    // 404: no path that a phone would ask for
 	NotServed   = "not-served"   // 404: a file that phones ask for and that is deliberately not there
@@ -161,14 +162,28 @@ func (c *Core) answer(r *wire.Request) {
 	if _, ok := generationOf(p.token); ok || p.token == OpenToken {
 		c.note("tenant", p.tenant)
 	}
-	if !file.MAC {
+	if !file.MAC && file.Text == "" {
 		c.note("file", file.Kind)
 		c.refuse(404, NotServed)
 		return
 	}
-	c.note("mac", mac)
+	if file.MAC {
+		c.note("mac", mac)
+	} else {
+		c.note("file", file.Kind)
+	}
 	if r.Flags&wire.FlagTLS == 0 && !listed(r.Fact("plain-http"), p.tenant) {
 		c.refuse(403, PlainHTTP)
+		return
+	}
+	if !file.MAC {
+		// Nothing that anybody could not read in the source: a constant.
+		c.note("outcome", Public)
+		c.respond(200, file.Type, len(file.Text))
+		if r.Method == "GET" {
+			c.body = append(c.body[:0], file.Text...)
+			c.response.Body = c.body
+		}
 		return
 	}
 	proof, ok := c.authenticate(r, &p, mac)

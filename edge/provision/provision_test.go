@@ -156,6 +156,9 @@ var guards = []guard{
 	{"route: no MAC", file(".cfg"), 404, provision.Malformed, ""},
 	{"route: a common file", file("model12.cfg"), 404, provision.NotServed, ""},
 	{"route: a common file, letters for digits", file("model1x.cfg"), 404, provision.Malformed, ""},
+	{"route: a text for everybody", file("first12.cfg"), 200, provision.Public, ""},
+	{"route: a text for everybody, without a good token", all(file("first12.cfg"), target(func(s string) string { return strings.Replace(s, "/t", "/u", 1) })), 200, provision.Public, ""},
+	{"route: a text for everybody, without TLS", all(file("first12.cfg"), func(w *world) { w.Flags = 0 }), 403, provision.PlainHTTP, ""},
 	{"route: the second vendor's file", all(edit(deviceKey, `"generation"`, `"vendor":"brand","model":"B1","generation"`), file(goodMAC+".xml")), 200, provision.OK, ""},
 
 	{"MAC: 11 digits", mac(goodMAC[:11]), 404, provision.Malformed, ""},
@@ -270,7 +273,7 @@ var guards = []guard{
 // tenant that the operator has named as open is asked for.)
 func blind(w *world, outcome string) bool {
 	switch outcome {
-	case provision.Method, provision.NoKey, provision.Malformed, provision.PlainHTTP:
+	case provision.Method, provision.NoKey, provision.Malformed, provision.PlainHTTP, provision.Public:
 		return true
 	case provision.NotServed:
 		return !strings.Contains(w.Target, "-local.cfg")

@@ -40,6 +40,7 @@ line.{{.index}}.expires = {{.registration}}
 {{fail "the phone has no such thing"}}`)},
 			{Suffix: "-local.cfg", MAC: true, Kind: "local"},
 			{Prefix: "model##.cfg", Kind: "common"},
+			{Prefix: "first##.cfg", Kind: "first", Type: "text/plain; charset=utf-8", Text: "# go on\n"},
 		},
 	},
 	{

@@ -35,17 +35,18 @@ type lineDefaults struct {
 }
 
 type deviceDocument struct {
-	Device     string   `json:"device"`
-	Tenant     string   `json:"tenant"`
-	Vendor     string   `json:"vendor"`
-	Model      string   `json:"model"`
-	State      string   `json:"state,omitempty"`
-	Generation int      `json:"generation,omitempty"`
-	Language   string   `json:"language,omitempty"`
-	TimeZone   string   `json:"time_zone,omitempty"`
-	Codecs     []string `json:"codecs,omitempty"`
-	Lines      []line   `json:"lines"`
-	Keys       []key    `json:"keys,omitzero"`
+	Device     string           `json:"device"`
+	Tenant     string           `json:"tenant"`
+	Vendor     string           `json:"vendor"`
+	Model      string           `json:"model"`
+	State      string           `json:"state,omitempty"`
+	Generation int              `json:"generation,omitempty"`
+	Language   string           `json:"language,omitempty"`
+	TimeZone   string           `json:"time_zone,omitempty"`
+	Codecs     []string         `json:"codecs,omitempty"`
+	Timers     map[string]timer `json:"timers,omitempty"`
+	Lines      []line           `json:"lines"`
+	Keys       []key            `json:"keys,omitzero"`
 }
 
 type line struct {

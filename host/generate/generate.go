@@ -305,6 +305,10 @@ func (g *generator) draw(random *rand.Rand, t *tenant, n int, p *source.Descript
 	if _, ok := p.Tables["language"][t.region.language]; ok {
 		d.Language = t.region.language
 	}
+	if p.Timers["checkin"].Kind == source.TimeOfDay {
+		// Whole days, whatever the tenant has for others.
+		d.Timers = map[string]timer{"checkin": {86400, 14400, 3600}}
+	}
 	if chance(random, 50) {
 		d.TimeZone = oneOf(random, regions).zone
 	}

@@ -21,7 +21,7 @@ import (
 // outcomes are the words that may label a metric: those of the core, and the
 // host's own.
 var outcomes = words(
-	provision.OK, provision.Method, provision.Malformed, provision.NotServed, provision.PlainHTTP, provision.NoKey,
+	provision.OK, provision.Public, provision.Method, provision.Malformed, provision.NotServed, provision.PlainHTTP, provision.NoKey,
 	provision.BadToken, provision.NoTenant, provision.NoDevice, provision.IsDisabled, provision.Revoked,
 	provision.Credentials, provision.StaleNonce, provision.NoCert,
 	provision.OtherVendor, provision.Store, provision.Invalid, "failed", Later,

@@ -60,6 +60,9 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 					fmt.Fprintf(&body, "}")
 				}
 			}
+			if f.Text != "" {
+				fmt.Fprintf(&body, ", Type: %q, Text: %q", f.Type, f.Text)
+			}
 			fmt.Fprintf(&body, "},\n")
 		}
 		fmt.Fprintf(&body, "},\n},\n")

@@ -67,6 +67,9 @@ type File struct {
 	Type     string `json:"type,omitempty"`
 	Template string `json:"template,omitempty"`
 	Why      string `json:"why,omitempty"`
+	// Text is the whole body of a file without MAC, beside a Why: some phones skip
+	// their own file when a common one is not there. Anybody gets it.
+	Text string `json:"text,omitempty"`
 	// Version is what a profile calls Template where there are more, which are in
 	// Versions.
 	Version  string    `json:"version,omitempty"`
@@ -321,6 +324,9 @@ func (d *Descriptor) check(folder string) error {
 		if (f.Template == "") == (f.Why == "") {
 			fail("%s: needs either a template, or a why for not being served", where)
 		}
+		if f.Text != "" && (f.Why == "" || f.Type == "" || strings.Contains(f.Name, "{mac}")) {
+			fail("%s: a text for everybody needs a why and a type, and no {mac} in its name", where)
+		}
 		if f.Template != "" && (f.Type == "" || !strings.Contains(f.Name, "{mac}")) {
 			fail("%s: a file with a body needs a type, and {mac} in its name: what is served must be proven", where)
 		}
@@ -446,7 +452,7 @@ func (d *Descriptor) Pack() pack.Pack {
 		})
 	}
 	for _, f := range d.Files {
-		file := pack.File{Kind: f.Kind, Type: f.Type, Prefix: f.Name, Program: d.Programs[f.Template]}
+		file := pack.File{Kind: f.Kind, Type: f.Type, Prefix: f.Name, Program: d.Programs[f.Template], Text: f.Text}
 		if before, after, ok := strings.Cut(f.Name, "{mac}"); ok {
 			file.Prefix, file.Suffix, file.MAC = before, after, true
 		}
