@@ -44,6 +44,7 @@ var commands = []func(*world) *cobra.Command{
 	simulateCommand,
 	drainCommand,
 	wavesCommand,
+	herdCommand,
 	importCommand,
 	validateCommand,
 	generateCommand,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -9,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"stagger/edge/provision"
+	"stagger/host/accesslog"
 	"stagger/host/masterkey"
 )
 
@@ -92,10 +93,10 @@ func rotateStatusCommand(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status --fleet FILE LOG...",
 		Short: "say which phones still come with the previous key",
-		Long: `Reads access logs (of stagger serve, or the Worker's lines; - is standard input) and
-says for every device of the fleet which key its last good request was made with:
-"current", "previous", or "unseen". Exit status 1 while any device is not on the
-current key: it would be locked out without the previous one.`,
+		Long: `Reads logs of stagger serve or the Worker, as "stagger herd" does (- is standard
+input), and says for every device of the fleet which key its last good request was
+made with: "current", "previous", or "unseen". Exit status 1 while any device is not
+on the current key: it would be locked out without the previous one.`,
 		Example: `  stagger rotate status --fleet fleet.jsonl access.log
   journalctl -u stagger -o cat | stagger rotate status --fleet fleet.jsonl -`,
 		Args: cobra.MinimumNArgs(1),
@@ -104,7 +105,7 @@ current key: it would be locked out without the previous one.`,
 			if err != nil {
 				return err
 			}
-			last := map[string]string{}
+			last := map[accesslog.MAC]string{}
 			for _, name := range args {
 				if err := readLog(w, name, last); err != nil {
 					return err
@@ -113,7 +114,7 @@ current key: it would be locked out without the previous one.`,
 			counts := map[string]int{}
 			encoder := json.NewEncoder(w.stdout)
 			for _, mac := range store.MACs() {
-				key := last[mac]
+				key := last[accesslog.ParseMAC(mac)]
 				if key == "" {
 					key = "unseen"
 				}
@@ -141,29 +142,27 @@ current key: it would be locked out without the previous one.`,
 	return c
 }
 
-// readLog notes for each MAC the key of its last good request. Lines that are no
-// records of requests are passed over: logs have others.
-func readLog(w *world, name string, last map[string]string) error {
-	r := w.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		r = f
+// readLog notes for each MAC the key of its last good request.
+func readLog(w *world, name string, last map[accesslog.MAC]string) error {
+	name, in, err := w.open(name)
+	if err != nil {
+		return err
 	}
-	lines := bufio.NewReaderSize(r, 64<<10)
+	defer in.Close()
+	text, err := accesslog.Unzipped(in)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	log := accesslog.Open(name, text, accesslog.Options{Now: time.Now()})
 	for {
-		line, err := lines.ReadBytes('\n')
-		var record struct{ MAC, Key, Outcome string }
-		if json.Unmarshal(line, &record) == nil && record.Outcome == provision.OK && record.Key != "" {
-			last[record.MAC] = record.Key
-		}
-		if errors.Is(err, io.EOF) {
+		r, err := log.Next()
+		if err == io.EOF {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
+		}
+		if r.Outcome == provision.OK && r.Key != "" {
+			last[r.MAC] = r.Key
 		}
 	}
 }

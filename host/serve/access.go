@@ -65,9 +65,9 @@ var agents = []string{
 	"htek", "sangoma", "digium", "obihai", "audiocodes", "avaya", "alcatel", "mozilla", "curl", "wget", "python",
 }
 
-// agentClass says what kind of client it is. The User-Agent itself is a client's
+// AgentClass says what kind of client it is. The User-Agent itself is a client's
 // bytes and is not logged.
-func agentClass(userAgent string) string {
+func AgentClass(userAgent string) string {
 	if userAgent == "" {
 		return "none"
 	}
@@ -99,7 +99,7 @@ func record(r *http.Request, response *wire.Response, documents string, written 
 		slog.Int("bytes", written),
 		slog.Float64("ms", float64(took.Microseconds())/1000),
 		slog.String("remote", client.String()),
-		slog.String("agent", agentClass(r.UserAgent())),
+		slog.String("agent", AgentClass(r.UserAgent())),
 	)
 	for _, field := range response.Audit {
 		attrs = append(attrs, slog.String(field.Name, field.Value))

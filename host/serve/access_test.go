@@ -81,7 +81,7 @@ func TestAgentClass(t *testing.T) {
 		"\x00\xff":                            "other",
 		strings.Repeat("z", 8000) + "yealink": "yealink",
 	} {
-		if got := agentClass(agent); got != want {
+		if got := AgentClass(agent); got != want {
 			t.Errorf("%.30q is %q, want %q", agent, got, want)
 		}
 	}
