@@ -144,8 +144,8 @@ func TestFindings(t *testing.T) {
 		{[]string{"explain", "001565aabb01", "--timer", "subscribe", "--interval", "86400", "--at", "02:00"}, 2, "--at: only the check-in"},
 		{[]string{"explain", "001565aabb01", "--timer", "checkin", "--interval", "86400", "--at", "24:00"}, 2, `--at: "24:00" is not a time of the day`},
 		{[]string{"explain", "001565aabb01", "--timer", "checkin", "--interval", "3600", "--at", "02:00"}, 2, "--interval: whole days of 86400 seconds"},
-		{[]string{"explain", "001565aabb01", "--fleet", m.fleet, "--at", "02:00"}, 2, "--at has no meaning with --fleet"},
-		{[]string{"explain", "001565aabb01", "--fleet", m.fleet, "--timer", "checkin"}, 2, "--timer has no meaning with --fleet"},
+		{[]string{"explain", "001565aabb01", "--fleet", m.fleet, "--at", "02:00"}, 2, "--at has no meaning with documents"},
+		{[]string{"explain", "001565aabb01", "--fleet", m.fleet, "--timer", "checkin"}, 2, "--timer has no meaning with documents"},
 		{[]string{"rotate", "new"}, 2, "--out: "},
 		{[]string{"rotate", "status", "--fleet", m.fleet}, 2, "requires at least 1 arg"},
 	} {

@@ -7,9 +7,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/cobra"
+
 	"stagger/edge/record"
+	"stagger/host/exchange"
 	"stagger/host/fleet"
 	"stagger/host/inspect"
+	"stagger/host/kv"
+	"stagger/host/masterkey"
 	"stagger/host/seal"
 )
 
@@ -74,14 +79,90 @@ func (u *unsealer) document(key, text string) (document string, current bool, er
 	return u.opener.Open(key, text)
 }
 
-// find returns the device with this MAC, of whatever tenant.
-func find(store *fleet.Store, mac string) (*inspect.Device, error) {
-	tenant, ok := store.TenantOf(mac)
-	if !ok {
-		return nil, fmt.Errorf("the fleet has no device %s", mac)
+// sourceFlags say where a command finds documents: in a fleet file, or in the live KV.
+type sourceFlags struct {
+	fleet, kv, config, local, tenant string
+
+	keys keyFlags
+}
+
+// liveKV begins the value of --kv: what reads it.
+const liveKV = "wrangler:"
+
+func (f *sourceFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.fleet, "fleet", "", "fleet file: one JSON document a line, or an export of KV; - for standard input")
+	flags.StringVar(&f.kv, "kv", "", "the live KV in the place of a fleet file: "+liveKV+"BINDING, read through npx wrangler")
+	flags.StringVar(&f.config, "kv-config", "", "wrangler.toml that has the binding of --kv (default: the one that wrangler finds)")
+	flags.StringVar(&f.local, "kv-local", "", "folder of a local KV (wrangler's --persist-to) to read in the place of the account's")
+	flags.StringVar(&f.tenant, "tenant", "", "with --kv, the tenant of the devices")
+	f.keys.add(c)
+}
+
+// given says whether there are documents at all.
+func (f *sourceFlags) given() bool { return f.fleet != "" || f.kv != "" }
+
+func (f *sourceFlags) open(w *world) (*documents, error) {
+	if f.kv == "" {
+		if f.config+f.local+f.tenant != "" {
+			return nil, misuse(errors.New("--kv-config, --kv-local and --tenant have no meaning without --kv"))
+		}
+		store, err := (&unsealer{w: w, keys: f.keys}).open(f.fleet, inspect.Check)
+		return &documents{store: store, fleet: store}, err
 	}
-	ctx := context.Background()
-	tenantDocument, _, _ := store.Get(ctx, fleet.TenantKey(tenant))
-	deviceDocument, _, _ := store.Get(ctx, fleet.DeviceKey(tenant, mac))
-	return inspect.Read(tenantDocument, deviceDocument)
+	binding, ok := strings.CutPrefix(f.kv, liveKV)
+	switch {
+	case f.fleet != "":
+		return nil, misuse(errors.New("--fleet and --kv: one of them"))
+	case !ok || binding == "" || strings.HasPrefix(binding, "-"):
+		return nil, misuse(errors.New("--kv: " + liveKV + "BINDING, as in " + liveKV + "FLEET"))
+	case !record.IsTenant(f.tenant):
+		return nil, misuse(errors.New("--tenant: the name of the devices' tenant is required with --kv"))
+	}
+	secrets, err := f.keys.read(w)
+	if err != nil && !errors.Is(err, masterkey.ErrMissing) { // which only sealed documents need
+		return nil, err
+	}
+	live := &kv.Wrangler{Binding: binding, Config: f.config, Local: f.local}
+	return &documents{store: seal.Opener{Keys: seal.New(secrets)}.Store(live), tenant: f.tenant}, nil
+}
+
+// documents are those that a command works with, wherever they are.
+type documents struct {
+	store exchange.Store
+	// fleet is nil for the live KV, which cannot be searched: tenant is then that of
+	// all devices.
+	fleet  *fleet.Store
+	tenant string
+}
+
+// macs are those of all devices.
+func (d *documents) macs() ([]string, error) {
+	if d.fleet == nil {
+		return nil, misuse(errors.New("with --kv a MAC is required"))
+	}
+	return d.fleet.MACs(), nil
+}
+
+// find returns the device with this MAC.
+func (d *documents) find(ctx context.Context, mac string) (*inspect.Device, error) {
+	tenant := d.tenant
+	if d.fleet != nil {
+		var ok bool
+		if tenant, ok = d.fleet.TenantOf(mac); !ok {
+			return nil, fmt.Errorf("the fleet has no device %s", mac)
+		}
+	}
+	var texts [2]string
+	for i, key := range []string{fleet.TenantKey(tenant), fleet.DeviceKey(tenant, mac)} {
+		text, found, err := d.store.Get(ctx, key)
+		switch {
+		case err != nil:
+			return nil, err
+		case !found:
+			return nil, fmt.Errorf("the store has no %s", key)
+		}
+		texts[i] = text
+	}
+	return inspect.Read(texts[0], texts[1])
 }

@@ -126,13 +126,13 @@ func (e *explanation) print(w io.Writer) {
 
 func explainCommand(w *world) *cobra.Command {
 	var (
-		fleetFile, timer, place, at string
-		t                           spread.Timer
-		keys                        keyFlags
-		asJSON                      bool
+		from             sourceFlags
+		timer, place, at string
+		t                spread.Timer
+		asJSON           bool
 	)
 	c := &cobra.Command{
-		Use:   "explain [MAC] (--fleet FILE | --timer NAME --interval I --window W --floor F)",
+		Use:   "explain [MAC] (--fleet FILE | --kv wrangler:BINDING --tenant NAME | --timer NAME --interval I --window W --floor F)",
 		Short: "show how a device's timers come about",
 		Long: `Shows how the value of a timer comes about, step by step, so that it can be checked
 by hand: for all timers of a device of a fleet, or for numbers of your own. With a
@@ -144,11 +144,12 @@ seconds. A time of the day has "at" and "clock" as well, its base and its value 
 and its value is the seconds after midnight.`,
 		Example: `  stagger explain --fleet fleet.jsonl 001565aabb01
   stagger explain --fleet fleet.jsonl
+  stagger explain --kv wrangler:FLEET --tenant demo 001565aabb01
   stagger explain 001565aabbcc --timer register.1 --interval 3600 --window 600 --floor 60 --unit 1 --place jump-1 --json
   stagger explain 001565aabbcc --timer checkin --interval 86400 --window 14400 --unit 60 --at 02:00`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 && fleetFile == "" {
+			if len(args) == 0 && !from.given() {
 				return misuse(errors.New("a MAC, or --fleet, is required"))
 			}
 			mac := ""
@@ -159,22 +160,24 @@ and its value is the seconds after midnight.`,
 				}
 			}
 			var devices []*inspect.Device
-			if fleetFile != "" {
+			if from.given() {
 				for _, name := range []string{"timer", "interval", "window", "floor", "unit", "place", "at"} {
 					if c.Flags().Changed(name) {
-						return misuse(fmt.Errorf("--%s has no meaning with --fleet, which has the timers", name))
+						return misuse(fmt.Errorf("--%s has no meaning with documents, which have the timers", name))
 					}
 				}
-				store, err := (&unsealer{w: w, keys: keys}).open(fleetFile, inspect.Check)
+				documents, err := from.open(w)
 				if err != nil {
 					return err
 				}
 				macs := []string{mac}
 				if mac == "" {
-					macs = store.MACs()
+					if macs, err = documents.macs(); err != nil {
+						return err
+					}
 				}
 				for _, mac := range macs {
-					d, err := find(store, mac)
+					d, err := documents.find(c.Context(), mac)
 					if err != nil {
 						return err
 					}
@@ -214,7 +217,6 @@ and its value is the seconds after midnight.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
 	flags.StringVar(&timer, "timer", "", "timer: checkin, subscribe, or register. and the line, as in register.1")
 	flags.Uint64Var(&t.Interval, "interval", 0, "configured interval in seconds")
 	flags.Uint64Var(&t.Window, "window", 0, "window in seconds: how much may be subtracted")
@@ -223,7 +225,7 @@ and its value is the seconds after midnight.`,
 	flags.StringVar(&place, "place", profile.Places[0], "placement: "+strings.Join(profile.Places, " or "))
 	flags.StringVar(&at, "at", "", "the earliest time, as HH:MM, of a check-in at a time of the day")
 	flags.BoolVar(&asJSON, "json", false, "one JSON object a line, one for each timer")
-	keys.add(c)
+	from.add(c)
 	return c
 }
 

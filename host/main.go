@@ -49,6 +49,7 @@ var commands = []func(*world) *cobra.Command{
 	validateCommand,
 	generateCommand,
 	kvCommand,
+	getCommand,
 }
 
 func main() {

@@ -6,70 +6,66 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stagger/edge/provision"
 	"stagger/edge/wire"
-	"stagger/host/exchange"
-	"stagger/host/inspect"
+	"stagger/host/probe"
 )
 
 func renderCommand(w *world) *cobra.Command {
 	var (
-		fleetFile string
-		core      engineFlags
-		keys      keyFlags
+		from sourceFlags
+		core engineFlags
 	)
 	c := &cobra.Command{
-		Use:   "render --fleet FILE MAC [FILENAME]",
+		Use:   "render (--fleet FILE | --kv wrangler:BINDING --tenant NAME) MAC [FILENAME]",
 		Short: "print the file that a phone would get",
 		Long: `Prints the body that a phone would get for a file, its configuration unless another
-is named: the bytes, and nothing else. It goes the whole way of a request, token and
-checks included.`,
+is named: the bytes, and nothing else. It goes the whole way of a request: token,
+checks, and user and password where the tenant asks for them.`,
 		Example: `  stagger render --fleet fleet.jsonl 001565aabb01
-  stagger render --fleet fleet.jsonl 00:15:65:AA:BB:01 001565aabb01.boot --engine native`,
+  stagger render --fleet fleet.jsonl 00:15:65:AA:BB:01 001565aabb01.boot --engine native
+  stagger render --kv wrangler:FLEET --kv-config wrangler.toml --tenant demo 001565aabb01`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			mac, err := parseMAC(args[0])
 			if err != nil {
 				return err
 			}
-			secrets, err := keys.read(w)
+			secrets, err := from.keys.read(w)
 			if err != nil {
 				return err
 			}
-			store, err := (&unsealer{w: w, keys: keys}).open(fleetFile, inspect.Check)
+			documents, err := from.open(w)
 			if err != nil {
 				return err
-			}
-			d, err := find(store, mac)
-			if err != nil {
-				return err
-			}
-			name := d.Config()
-			if len(args) == 2 {
-				name = args[1]
 			}
 			machine, err := core.open(c.Context(), w)
 			if err != nil {
 				return err
 			}
 			defer machine.Close(context.Background())
-			response, err := exchange.Answer(c.Context(), machine, store, &wire.Request{
-				Flags: wire.FlagTLS, Method: "GET", Keys: secrets,
-				Target: "/" + d.Tenant + "/" + provision.Token(secrets[0], d.Tenant, mac, d.Generation) + "/" + name,
-			})
+			ask := asker{dialer: new(probe.Dialer), documents: documents, core: machine, keys: secrets}
+			v, err := ask.visitor(c.Context(), location{tls: true}, mac)
+			if err != nil {
+				return err
+			}
+			v.agent = "" // which is of no matter for the bytes
+			name := v.device.Config()
+			if len(args) == 2 {
+				name = args[1]
+			}
+			response, err := ask.here(c.Context(), v, name)
 			if err != nil {
 				return err
 			}
 			if response.Status != 200 {
-				return fmt.Errorf("%s: %s", name, refusal(&response))
+				return fmt.Errorf("%s: %s", name, refusal(response))
 			}
 			_, err = w.stdout.Write(response.Body)
 			return err
 		},
 	}
-	c.Flags().StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
+	from.add(c)
 	core.add(c)
-	keys.add(c)
 	return c
 }
 

@@ -175,8 +175,8 @@ from $` + telemetry.HeaderVariable + ` or a file.`,
 				if at.Certificate == "" {
 					return misuse(errors.New("--client-ca needs --tls-cert and --tls-key"))
 				}
-				if site.ClientCAs, err = serve.ReadClientCAs(clientCA); err != nil {
-					return err
+				if site.ClientCAs, err = serve.ReadAuthorities(clientCA); err != nil {
+					return fmt.Errorf("client authorities: %w", err)
 				}
 			}
 			if err := records.read(w, c); err != nil {

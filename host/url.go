@@ -7,17 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"stagger/edge/provision"
-	"stagger/host/inspect"
 )
 
 func urlCommand(w *world) *cobra.Command {
 	var (
-		fleetFile string
-		keys      keyFlags
-		asJSON    bool
+		from   sourceFlags
+		asJSON bool
 	)
 	c := &cobra.Command{
-		Use:   "url --fleet FILE [MAC...]",
+		Use:   "url (--fleet FILE | --kv wrangler:BINDING --tenant NAME) [MAC...]",
 		Short: "print the provisioning URL of devices",
 		Long: `Prints the provisioning URL of the devices named, or of all of them: what is typed
 into a phone or a redirection service once. It holds the device's token: whoever
@@ -25,7 +23,7 @@ has it gets the device's passwords. For tenants that ask for Basic or Digest, us
 password follow.`,
 		Example: `  stagger url --fleet fleet.jsonl
   stagger url --fleet fleet.jsonl 00:15:65:AA:BB:01`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			macs := make([]string, len(args))
 			for i, arg := range args {
 				mac, err := parseMAC(arg)
@@ -34,20 +32,22 @@ password follow.`,
 				}
 				macs[i] = mac
 			}
-			secrets, err := keys.read(w)
+			secrets, err := from.keys.read(w)
 			if err != nil {
 				return err
 			}
-			store, err := (&unsealer{w: w, keys: keys}).open(fleetFile, inspect.Check)
+			documents, err := from.open(w)
 			if err != nil {
 				return err
 			}
 			if len(macs) == 0 {
-				macs = store.MACs()
+				if macs, err = documents.macs(); err != nil {
+					return err
+				}
 			}
 			encoder := json.NewEncoder(w.stdout)
 			for _, mac := range macs {
-				d, err := find(store, mac)
+				d, err := documents.find(c.Context(), mac)
 				if err != nil {
 					return err
 				}
@@ -81,8 +81,7 @@ password follow.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: mac, tenant, url, file, user, password")
-	keys.add(c)
+	from.add(c)
 	return c
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"time"
@@ -67,16 +66,15 @@ func verify(state *tls.ConnectionState, roots *x509.CertPool, now time.Time) str
 	return "SUCCESS"
 }
 
-// ReadClientCAs reads the PEM file of the authorities that issue the phones'
-// certificates.
-func ReadClientCAs(file string) (*x509.CertPool, error) {
+// ReadAuthorities reads a PEM file of authorities that issue certificates.
+func ReadAuthorities(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("client authorities: %w", err)
+		return nil, err
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("client authorities: " + file + " has no certificate in PEM")
+		return nil, errors.New(file + " has no certificate in PEM")
 	}
 	return pool, nil
 }
