@@ -29,14 +29,8 @@ func Append(b []byte, s string) ([]byte, string) {
 // AppendLabel is Append for a text on a display, where a shell's characters are
 // allowed.
 func AppendLabel(b []byte, s string) ([]byte, string) {
-	if bad := record.CheckPlain(s); bad != "" {
+	if bad := record.Secret.Check(s); bad != "" {
 		return b, bad
-	}
-	if s == "" {
-		return b, ""
-	}
-	if s[0] == ' ' || s[len(s)-1] == ' ' {
-		return b, "has a blank at its edge"
 	}
 	for i := range len(s) {
 		switch s[i] {

@@ -9,14 +9,8 @@ import "stagger/edge/record"
 // Append appends s to b as a value. The text is what is wrong with s, or "";
 // when it is not empty b is returned as it was.
 func Append(b []byte, s string) ([]byte, string) {
-	if bad := record.CheckPlain(s); bad != "" {
+	if bad := record.Secret.Check(s); bad != "" {
 		return b, bad
-	}
-	if s == "" {
-		return b, ""
-	}
-	if s[0] == ' ' || s[len(s)-1] == ' ' {
-		return b, "has a blank at its edge"
 	}
 	// What stands before the value counts: it may be the end of another one.
 	last := byte(0)
