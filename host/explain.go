@@ -52,6 +52,7 @@ var limits = []struct {
 	{spread.Unit, "unit", "the phone counts in units, so that the window has fewer values than seconds"},
 	{spread.Fixed, "fixed", "one value is left: this timer is not spread"},
 	{spread.OneDay, "day", "a time of the day has no more than a day to be in"},
+	{spread.Native, "native", "the phone draws the moment itself, at random in the interval"},
 }
 
 func explainTimer(mac string, s profile.Spread) explanation {

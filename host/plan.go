@@ -200,12 +200,18 @@ type planned struct {
 	// that with the window of the plan.
 	Configured *plan.Fullest `json:"configured,omitempty"`
 	Enumerated *plan.Fullest `json:"enumerated,omitempty"`
+	// Native is how many devices of the fleet draw the moment themselves and are not
+	// among the phones of the plan.
+	Native int `json:"native,omitempty"`
 }
 
 // timersOf are the timers of a fleet as groups, and each device's own.
 type timersOf struct {
 	groups map[string][]plan.Group
 	spread map[string][]fleetTimer
+	// native is how many devices draw the moment of their check-in themselves, which
+	// no window changes.
+	native int
 }
 
 type fleetTimer struct {
@@ -216,11 +222,15 @@ type fleetTimer struct {
 }
 
 func readTimers(devices []*inspect.Device, requests map[string]float64, refresh refreshFlag) timersOf {
-	t := timersOf{map[string][]plan.Group{}, map[string][]fleetTimer{}}
+	t := timersOf{groups: map[string][]plan.Group{}, spread: map[string][]fleetTimer{}}
 	for _, d := range devices {
 		for _, s := range d.Timers {
 			kind := kindOf(s.Name)
 			if !slices.Contains(kinds, kind) {
+				continue
+			}
+			if s.Timer.Native {
+				t.native++
 				continue
 			}
 			each := of(requests, kind, 1)
@@ -345,6 +355,7 @@ in checkin=86400,register=3600. All times are seconds, all rates requests a seco
 				return misuse(errors.New("--time-of-day: is for --timer checkin, without --fleet, which has the timers"))
 			}
 			groups, real := map[string][]plan.Group{}, map[string][]fleetTimer{}
+			native := 0
 			if fleetFile != "" {
 				store, err := openFleet(w, fleetFile)
 				if err != nil {
@@ -355,7 +366,7 @@ in checkin=86400,register=3600. All times are seconds, all rates requests a seco
 					return err
 				}
 				t := readTimers(devices, numbers[3], rules)
-				groups, real = t.groups, t.spread
+				groups, real, native = t.groups, t.spread, t.native
 			} else {
 				wanted := timers
 				if len(wanted) == 0 {
@@ -403,6 +414,9 @@ in checkin=86400,register=3600. All times are seconds, all rates requests a seco
 					return misuse(err)
 				}
 				p := planned{Result: r}
+				if kind == "checkin" {
+					p.Native = native
+				}
 				if len(real[kind]) > 0 {
 					own := real[kind]
 					if len(t.Beside) > 0 {
@@ -509,6 +523,9 @@ func printPlans(out io.Writer, s plan.Server, plans []planned) error {
 		}
 		fmt.Fprintf(table, "%s: %s phones, %s, unit %s s\n", p.Timer, thousands(p.Phones), how, number(p.Unit))
 		line := func(name, value, text string) { fmt.Fprintf(table, "  %s\t%s\t%s\n", name, value, text) }
+		if p.Native > 0 {
+			line("left out", thousands(float64(p.Native)), "devices, which draw the moment themselves")
+		}
 		headroom := fmt.Sprintf("requests/s = %s - %s", number(s.Capacity), number(s.Background))
 		if s.BackgroundRandom {
 			headroom += ", the background random"

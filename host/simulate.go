@@ -30,9 +30,10 @@ type simulation struct {
 	unit   float64
 	linear bool
 	// source says where the values come from, absent how many devices of a fleet have
-	// no such timer, and daily how many come at a time of the day.
-	source        string
-	absent, daily int
+	// no such timer, daily how many come at a time of the day, and native how many draw
+	// the moment themselves and are not simulated.
+	source                string
+	absent, daily, native int
 }
 
 // outcome is the JSON of one scheme.
@@ -153,6 +154,10 @@ func ofFleet(ctx context.Context, w *world, file, kind string, refresh refreshFl
 	for i, d := range devices {
 		for _, t := range d.Timers {
 			if kindOf(t.Name) != kind {
+				continue
+			}
+			if t.Timer.Native {
+				s.native++
 				continue
 			}
 			value := t.Value.Seconds
@@ -401,6 +406,9 @@ func pageOf(s *simulation, event herd.Event, o herd.Options, runs []*herd.Run) *
 	if s.daily > 0 {
 		r.Facts = append(r.Facts, [2]string{"by the clock", thousands(float64(s.daily)) + " devices, at a time of the day; the start is at midnight"})
 	}
+	if s.native > 0 {
+		r.Facts = append(r.Facts, [2]string{"left out", thousands(float64(s.native)) + " devices, which draw the moment themselves"})
+	}
 	if s.absent > 0 {
 		r.Facts = append(r.Facts, [2]string{"without it", thousands(float64(s.absent)) + " devices, whose file has no such timer"})
 	}
@@ -483,6 +491,7 @@ func printOutcomes(out io.Writer, s *simulation, event herd.Event, o herd.Option
 		Timer    string    `json:"timer"`
 		Phones   int       `json:"phones"`
 		Absent   int       `json:"phones_without"`
+		Native   int       `json:"phones_native,omitempty"`
 		Daily    int       `json:"phones_at_a_time_of_day,omitempty"`
 		Interval float64   `json:"interval"`
 		Window   float64   `json:"window"`
@@ -498,7 +507,7 @@ func printOutcomes(out io.Writer, s *simulation, event herd.Event, o herd.Option
 		Settles  int       `json:"settles_after,omitempty"`
 		Schemes  []outcome `json:"schemes"`
 	}{
-		Timer: s.timer, Phones: len(s.herd.Values), Absent: s.absent, Daily: s.daily, Interval: s.herd.Interval, Window: s.herd.Window, Unit: s.unit,
+		Timer: s.timer, Phones: len(s.herd.Values), Absent: s.absent, Native: s.native, Daily: s.daily, Interval: s.herd.Interval, Window: s.herd.Window, Unit: s.unit,
 		Values: s.source, Within: event.Within, Latency: o.Latency, Skew: o.Skew, Loss: o.Loss, Seed: o.Seed,
 		Even: herd.Noise(float64(len(s.herd.Values))/s.herd.Interval, int(s.herd.Interval)),
 	}

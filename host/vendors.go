@@ -59,6 +59,10 @@ type familyTimer struct {
 	// Renewed is when the phone renews, as --refresh of plan and simulate reads it;
 	// "" where nothing is known.
 	Renewed string `json:"renewed,omitempty"`
+	// Native is how the phone can draw the moment of its check-in itself, and NativeMax
+	// the longest interval in seconds for which a profile can ask for that.
+	Native    string `json:"native,omitempty"`
+	NativeMax uint64 `json:"native_max,omitempty"`
 }
 
 func vendorsCommand(w *world) *cobra.Command {
@@ -164,6 +168,10 @@ func newFamily(d *source.Descriptor, window uint64) *family {
 		}
 		row := familyTimer{Name: name, Parameter: t.Parameter, Unit: t.Unit, Min: t.Min, Max: t.Max, Values: max(window/t.Unit, 1), Kind: t.Kind, Days: t.Days}
 		unverified("timer "+name, t.Source)
+		if t.Native != nil {
+			row.Native, row.NativeMax = t.Native.How, t.Native.Max
+			unverified("timer "+name+", native", t.Native.Source)
+		}
 		if t.Effective != nil {
 			row.Renewed = t.Effective.String()
 			unverified("timer "+name+", when it is renewed", t.Effective.Source)
@@ -235,6 +243,16 @@ func (f *family) print(w *world, window uint64) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	for _, t := range f.Timers {
+		if t.Native == "" {
+			continue
+		}
+		offered := "not offered"
+		if t.NativeMax > 0 {
+			offered = fmt.Sprintf("\"strategy\": \"native\", up to %d s", t.NativeMax)
+		}
+		fmt.Fprintf(w.stdout, "  native   %s (%s)\n", t.Native, offered)
 	}
 	if len(f.Unverified) > 0 {
 		fmt.Fprintf(w.stdout, "  %d facts are unverified: --json lists them\n", len(f.Unverified))

@@ -16,10 +16,10 @@ import (
 var Packs = []pack.Pack{
 	{
 		Vendor:      "cisco-mpp",
-		Checkin:     pack.Timer{Unit: 0x1, Min: 0x3c, Max: 0x0, Days: 0x0},
-		Register:    pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x15180, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0x3c, Max: 0x0, Days: 0x0, Native: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x15180, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "S", Issuers: []string{}},
 		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc"},
 		Allow:       []string{"Dial_Plan_*", "Time_Format", "Date_Format", "Back_Light_Timer", "Ringer_Volume", "Speaker_Volume", "Handset_Volume", "Headset_Volume", "Text_Logo", "Station_Name", "CW_Setting", "Default_Ring_*", "NAT_Mapping_Enable_*", "NAT_Keep_Alive_Enable_*", "NAT_Keep_Alive_Intvl", "DTMF_Tx_Method_*", "RTP_Packet_Size", "Interdigit_Long_Timer", "Interdigit_Short_Timer", "Server_Type", "Screen_Saver_Enable", "Screen_Saver_Type", "Screen_Saver_Wait", "Station_Display_Name", "Call_Appearances_Per_Line", "Line_ID_Mapping", "Feature_Key_Sync_*", "KEM_Type", "Attendant_Console_LCD_Brightness"},
@@ -50,10 +50,10 @@ var Packs = []pack.Pack{
 	},
 	{
 		Vendor:      "cisco-spa",
-		Checkin:     pack.Timer{Unit: 0x1, Min: 0x3c, Max: 0x0, Days: 0x0},
-		Register:    pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x15180, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0x3c, Max: 0x0, Days: 0x0, Native: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x15180, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "S", Issuers: []string{}},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729", "g726-32"},
 		Allow:       []string{"Dial_Plan_*", "Time_Format", "Date_Format", "Back_Light_Timer", "Ringer_Volume", "Speaker_Volume", "Handset_Volume", "Headset_Volume", "Text_Logo", "Station_Name", "CW_Setting", "Default_Ring_*", "NAT_Mapping_Enable_*", "NAT_Keep_Alive_Enable_*", "NAT_Keep_Alive_Intvl", "DTMF_Tx_Method_*", "RTP_Packet_Size", "Interdigit_Long_Timer", "Interdigit_Short_Timer", "Server_Type", "Screen_Saver_Enable", "Screen_Saver_Wait", "LCD_Contrast", "Caller_ID_Method", "FXS_Port_Impedance", "FAX_Passthru_Codec_*", "Screen_Saver_Icon"},
@@ -83,10 +83,10 @@ var Packs = []pack.Pack{
 	},
 	{
 		Vendor:      "fanvil",
-		Checkin:     pack.Timer{Unit: 0xe10, Min: 0x1, Max: 0xa8, Days: 0x0},
-		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0xe10, Min: 0x1, Max: 0xa8, Days: 0x0, Native: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
 		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc", "g726-32"},
 		Allow:       []string{"LCDTitle", "LCDConstrast", "LCDLuminanceLevel", "BacklightOffTime"},
@@ -105,10 +105,10 @@ var Packs = []pack.Pack{
 	},
 	{
 		Vendor:      "grandstream",
-		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x3c, Max: 0x15180, Days: 0x0},
-		Register:    pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x3c, Max: 0x15180, Days: 0x0, Native: 0x0},
+		Register:    pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
 		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc", "g726-32"},
 		Allow:       []string{"P29", "P39", "P50", "P52", "P72", "P78", "P79", "P84", "P85", "P102", "P104", "P122", "P132", "P133", "P182", "P191", "P290", "P291", "P298", "P334", "P335", "P351", "P459", "P1328", "P1439", "P2301", "P2302", "P2303", "P2380", "P2918", "P2919", "P2934", "P2395", "P260", "P261", "P343", "P344", "P345", "P346", "P347", "P348", "P349", "P6766", "P6771", "P8346", "P8352", "P8356", "P8369", "P8386", "P8387", "P8398", "P8399", "P22162"},
@@ -144,10 +144,10 @@ var Packs = []pack.Pack{
 	},
 	{
 		Vendor:      "mitel",
-		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x0, Max: 0x0, Days: 0x16c},
-		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x78, Max: 0x0, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x0, Max: 0x0, Days: 0x16c, Native: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x78, Max: 0x0, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729"},
 		Allow:       []string{"backlight_mode", "bl_on_time", "call_waiting", "call_waiting_tone", "date_format", "idle_screen_mode", "missed_calls_indicator_disabled", "play_a_ring_splash", "ring_tone", "sip_silence_suppression", "time_format", "tone_set", "tos_rtp", "tos_sip"},
@@ -191,10 +191,10 @@ var Packs = []pack.Pack{
 	},
 	{
 		Vendor:      "polycom",
-		Checkin:     pack.Timer{Unit: 0x1, Min: 0xe11, Max: 0x0, Days: 0x0},
-		Register:    pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0xe11, Max: 0x0, Days: 0x0, Native: 0x15180},
+		Register:    pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729"},
 		Allow:       []string{"lcl.datetime.*", "up.backlight.*", "up.oneTouchVoiceMail", "up.warningLevel", "up.headsetMode", "up.analogHeadsetOption", "dialplan.digitmap", "dialplan.digitmap.timeOut", "call.callWaiting.*", "call.callsPerLineKey", "call.defaultTransferType", "tone.dtmf.*", "voice.volume.*", "powerSaving.*", "nat.keepalive.interval", "feature.urlDialing.enabled", "attendant.behaviors.*", "homeScreen.*"},
@@ -244,10 +244,10 @@ var Packs = []pack.Pack{
 	},
 	{
 		Vendor:      "snom",
-		Checkin:     pack.Timer{Unit: 0x1, Min: 0x14, Max: 0x0, Days: 0x0},
-		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x127500, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0x1, Min: 0x14, Max: 0x0, Days: 0x0, Native: 0x1517f},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x127500, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729", "g726-32"},
 		Allow:       []string{"tone_scheme", "date_us_format", "time_24_format", "locale", "dim_timer", "backlight", "backlight_idle", "contrast", "label_*", "ui_theme", "screen_saver_timeout", "display_method", "dialnumber_us_format", "global_missed_counter", "show_ivr_digits", "vol_*", "ring_sound", "alert_*", "mwi_notification", "mwi_dialtone", "cw_dialtone", "call_waiting", "auto_redial", "quick_transfer", "transfer_*", "attended_transfer_on_ringing", "disable_blind_transfer", "disable_deflection", "ethernet_replug", "intercom_enabled", "headset_rings_once", "ringer_headset_device", "message_led_other", "privacy_in", "privacy_out", "cancel_on_hold", "edit_alpha_mode", "guess_number", "release_sound", "text_softkey", "web_logout_timer", "subscription_delay", "rtp_port_start", "rtp_port_end", "codec_tos", "signaling_tos"},
@@ -273,10 +273,10 @@ var Packs = []pack.Pack{
 	},
 	{
 		Vendor:      "yealink",
-		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xa8c0, Days: 0x0},
-		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0},
-		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0},
-		Boot:        pack.Timer{Unit: 0x1, Min: 0x0, Max: 0x3c, Days: 0x0},
+		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xa8c0, Days: 0x0, Native: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x1, Min: 0x0, Max: 0x3c, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "CN", Issuers: []string{"Yealink Equipment Issuing CA"}},
 		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729"},
 		Allow:       []string{"phone_setting.*", "features.*", "screensaver.*", "ringtone.*", "dialplan.*", "dialnow.*", "programablekey.*", "softkey.*", "voice.*", "distinctive_ring_tones.*", "call_waiting.*", "forward.*", "transfer.*", "auto_redial.*", "multicast.*", "directory_setting.*", "search_in_dialing.*", "super_search.recent_call", "local_time.date_format", "local_time.time_format", "lcl.datetime.*", "bluetooth.*", "edk.*"},
@@ -4654,7 +4654,7 @@ var polycomMacSettingsCfg = template.Program{
 		"<polycomConfig>\n" +
 		"<checkin\n" +
 		" prov.polling.enabled=\"1\"\n" +
-		" prov.polling.mode=\"rel\"\n" +
+		" prov.polling.mode=\"randomrel\"\n" +
 		" prov.polling.period=\"\"\n" +
 		" prov.autoConfigUpload.enabled=\"0\"\n" +
 		" feature.logUpload.enabled=\"0\"\n" +
@@ -4733,544 +4733,549 @@ var polycomMacSettingsCfg = template.Program{
 	Ops: []template.Op{
 		{Code: template.Text, C: 56, Line: 1},                             // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
 		{Code: template.Text, B: 56, C: 15, Line: 5},                      // 1 "<polycomConfig>"
-		{Code: template.Text, B: 71, C: 83, Line: 6},                      // 2 "\n<checkin\n prov.polling.enabled=\"1\"\n prov.polling.mode=\"rel\"\n prov.polling.period=\""
-		{Code: template.PrintFieldInt, B: 21, Line: 10},                   // 3
-		{Code: template.Text, B: 154, C: 1, Line: 10},                     // 4 "\""
-		{Code: template.Text, B: 155, C: 66, Line: 11},                    // 5 "\n prov.autoConfigUpload.enabled=\"0\"\n feature.logUpload.enabled=\"0\""
-		{Code: template.Text, B: 221, C: 56, Line: 14},                    // 6 "\n voIpProt.SIP.specialEvent.checkSync.alwaysReboot=\"0\"/>"
-		{Code: template.Field, A: 1, C: 8, Line: 18},                      // 7
-		{Code: template.JumpFalse, A: 1, B: 12, Line: 18},                 // 8
-		{Code: template.Text, B: 277, C: 100, Line: 18},                   // 9 "\n<password\n device.set=\"1\"\n device.auth.localAdminPassword.set=\"1\"\n device.auth.localAdminPassword=\""
-		{Code: template.Print, A: 1, Line: 22},                            // 10
-		{Code: template.Text, B: 377, C: 3, Line: 22},                     // 11 "\"/>"
-		{Code: template.Field, A: 1, C: 6, Line: 24},                      // 12
-		{Code: template.JumpFalse, A: 1, B: 18, Line: 24},                 // 13
-		{Code: template.Text, B: 380, C: 25, Line: 24},                    // 14 "\n<language\n lcl.ml.lang=\""
-		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 26},               // 15
-		{Code: template.Print, A: 2, Line: 26},                            // 16
-		{Code: template.Text, B: 377, C: 3, Line: 26},                     // 17 "\"/>"
-		{Code: template.Field, A: 1, C: 7, Line: 28},                      // 18
-		{Code: template.Copy, A: 2, B: 1, Line: 28},                       // 19
-		{Code: template.Range, A: 2, B: 28, Line: 28},                     // 20
-		{Code: template.Item, A: 2, B: 4, C: 5, Line: 28},                 // 21
-		{Code: template.LoadInt, A: 7, Line: 29},                          // 22
-		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 29},             // 23
-		{Code: template.JumpFalse, A: 6, B: 27, Line: 29},                 // 24
-		{Code: template.TextField, A: 4, B: 405, C: 30, Line: 31},         // 25 "\n<ntp\n tcpIpApp.sntp.address=\""
-		{Code: template.Text, B: 435, C: 43, Line: 31},                    // 26 "\"\n tcpIpApp.sntp.address.overrideDHCP=\"1\"/>"
-		{Code: template.Next, A: 2, B: 21, Line: 28},                      // 27
-		{Code: template.Field, A: 1, C: 24, Line: 35},                     // 28
-		{Code: template.JumpFalse, A: 1, B: 141, Line: 35},                // 29
-		{Code: template.Text, B: 478, C: 34, Line: 35},                    // 30 "\n<clock\n tcpIpApp.sntp.gmtOffset=\""
-		{Code: template.Field, A: 3, B: 1, C: 2, Line: 37},                // 31
-		{Code: template.Copy, A: 2, B: 3, Line: 37},                       // 32
-		{Code: template.JumpTrue, A: 2, B: 36, Line: 37},                  // 33
-		{Code: template.Field, A: 4, B: 1, C: 3, Line: 37},                // 34
-		{Code: template.Copy, A: 2, B: 4, Line: 37},                       // 35
-		{Code: template.JumpFalse, A: 2, B: 42, Line: 37},                 // 36
-		{Code: template.Field, A: 5, B: 1, C: 1, Line: 37},                // 37
-		{Code: template.LoadText, A: 7, B: 512, C: 1, Line: 37},           // 38 "-"
-		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 37},                // 39
-		{Code: template.JumpFalse, A: 6, B: 42, Line: 37},                 // 40
-		{Code: template.Text, B: 512, C: 1, Line: 37},                     // 41 "-"
-		{Code: template.Field, A: 2, B: 1, C: 3, Line: 37},                // 42
-		{Code: template.LoadInt, A: 4, Line: 37},                          // 43
-		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 37},             // 44
-		{Code: template.JumpFalse, A: 3, B: 50, Line: 37},                 // 45
-		{Code: template.Field, A: 5, B: 1, C: 2, Line: 37},                // 46
-		{Code: template.LookupInt, A: 6, B: 5, C: 6, Line: 37},            // 47
-		{Code: template.Print, A: 6, Line: 37},                            // 48
-		{Code: template.Jump, B: 68, Line: 37},                            // 49
-		{Code: template.Field, A: 5, B: 1, C: 3, Line: 37},                // 50
-		{Code: template.LoadInt, A: 7, B: 30, Line: 37},                   // 51
-		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 37},             // 52
-		{Code: template.JumpFalse, A: 6, B: 58, Line: 37},                 // 53
-		{Code: template.Field, A: 8, B: 1, C: 2, Line: 37},                // 54
-		{Code: template.LookupInt, A: 9, B: 8, C: 7, Line: 37},            // 55
-		{Code: template.Print, A: 9, Line: 37},                            // 56
-		{Code: template.Jump, B: 68, Line: 37},                            // 57
-		{Code: template.Field, A: 8, B: 1, C: 3, Line: 37},                // 58
-		{Code: template.LoadInt, A: 10, B: 45, Line: 37},                  // 59
-		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 37},            // 60
-		{Code: template.JumpFalse, A: 9, B: 66, Line: 37},                 // 61
-		{Code: template.Field, A: 11, B: 1, C: 2, Line: 37},               // 62
-		{Code: template.LookupInt, A: 12, B: 11, C: 8, Line: 37},          // 63
-		{Code: template.Print, A: 12, Line: 37},                           // 64
-		{Code: template.Jump, B: 68, Line: 37},                            // 65
-		{Code: template.Fail, B: 513, C: 53, Line: 37},                    // 66 "the phone cannot express the offset of this time zone"
-		{Code: template.Print, A: 11, Line: 37},                           // 67
-		{Code: template.Text, B: 566, C: 83, Line: 37},                    // 68 "\"\n tcpIpApp.sntp.gmtOffset.overrideDHCP=\"1\"\n tcpIpApp.sntp.daylightSavings.enable=\""
-		{Code: template.JumpField, A: 1, B: 72, C: 4, Line: 39},           // 69
-		{Code: template.Text, B: 649, C: 1, Line: 39},                     // 70 "1"
-		{Code: template.Jump, B: 73, Line: 39},                            // 71
-		{Code: template.Text, B: 650, C: 1, Line: 39},                     // 72 "0"
-		{Code: template.Text, B: 154, C: 1, Line: 39},                     // 73 "\""
-		{Code: template.JumpField, A: 1, B: 140, C: 4, Line: 40},          // 74
-		{Code: template.Field, A: 3, B: 1, C: 6, Line: 41},                // 75
-		{Code: template.Field, A: 4, B: 3, C: 5, Line: 41},                // 76
-		{Code: template.Copy, A: 2, B: 4, Line: 41},                       // 77
-		{Code: template.JumpFalse, A: 2, B: 87, Line: 41},                 // 78
-		{Code: template.Field, A: 5, B: 1, C: 7, Line: 41},                // 79
-		{Code: template.Field, A: 6, B: 5, C: 5, Line: 41},                // 80
-		{Code: template.Copy, A: 2, B: 6, Line: 41},                       // 81
-		{Code: template.JumpFalse, A: 2, B: 87, Line: 41},                 // 82
-		{Code: template.Field, A: 7, B: 1, C: 5, Line: 41},                // 83
-		{Code: template.LoadInt, A: 9, B: 60, Line: 41},                   // 84
-		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 41},             // 85
-		{Code: template.Copy, A: 2, B: 8, Line: 41},                       // 86
-		{Code: template.Not, A: 10, B: 2, Line: 41},                       // 87
-		{Code: template.JumpFalse, A: 10, B: 91, Line: 41},                // 88
-		{Code: template.Fail, B: 651, C: 83, Line: 41},                    // 89 "the phone cannot express when summer time changes in this time zone, or by how much"
-		{Code: template.Print, A: 11, Line: 41},                           // 90
-		{Code: template.Text, B: 734, C: 50, Line: 41},                    // 91 "\n tcpIpApp.sntp.daylightSavings.fixedDayEnable=\"0\""
-		{Code: template.Field, A: 2, B: 1, C: 6, Line: 43},                // 92
-		{Code: template.JumpFalse, A: 2, B: 116, Line: 43},                // 93
-		{Code: template.Text, B: 784, C: 45, Line: 43},                    // 94 "\n tcpIpApp.sntp.daylightSavings.start.month=\""
-		{Code: template.PrintFieldInt, A: 2, Line: 44},                    // 95
-		{Code: template.Text, B: 829, C: 45, Line: 44},                    // 96 "\"\n tcpIpApp.sntp.daylightSavings.start.date=\""
-		{Code: template.Field, A: 3, B: 2, C: 1, Line: 45},                // 97
-		{Code: template.LookupInt, A: 4, B: 3, C: 1, Line: 45},            // 98
-		{Code: template.Print, A: 4, Line: 45},                            // 99
-		{Code: template.Text, B: 874, C: 50, Line: 45},                    // 100 "\"\n tcpIpApp.sntp.daylightSavings.start.dayOfWeek=\""
-		{Code: template.Field, A: 3, B: 2, C: 2, Line: 46},                // 101
-		{Code: template.LoadInt, A: 4, B: 1, Line: 46},                    // 102
-		{Code: template.Add, A: 5, B: 3, C: 4, Line: 46},                  // 103
-		{Code: template.PrintInt, A: 5, Line: 46},                         // 104
-		{Code: template.Text, B: 924, C: 62, Line: 46},                    // 105 "\"\n tcpIpApp.sntp.daylightSavings.start.dayOfWeek.lastInMonth=\""
-		{Code: template.Field, A: 3, B: 2, C: 1, Line: 47},                // 106
-		{Code: template.LoadInt, A: 5, B: 5, Line: 47},                    // 107
-		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 47},             // 108
-		{Code: template.JumpFalse, A: 4, B: 112, Line: 47},                // 109
-		{Code: template.Text, B: 649, C: 1, Line: 47},                     // 110 "1"
-		{Code: template.Jump, B: 113, Line: 47},                           // 111
-		{Code: template.Text, B: 650, C: 1, Line: 47},                     // 112 "0"
-		{Code: template.Text, B: 986, C: 45, Line: 47},                    // 113 "\"\n tcpIpApp.sntp.daylightSavings.start.time=\""
-		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 48},              // 114
-		{Code: template.Text, B: 154, C: 1, Line: 48},                     // 115 "\""
-		{Code: template.Field, A: 2, B: 1, C: 7, Line: 50},                // 116
-		{Code: template.JumpFalse, A: 2, B: 140, Line: 50},                // 117
-		{Code: template.Text, B: 1031, C: 44, Line: 50},                   // 118 "\n tcpIpApp.sntp.daylightSavings.stop.month=\""
-		{Code: template.PrintFieldInt, A: 2, Line: 51},                    // 119
-		{Code: template.Text, B: 1075, C: 44, Line: 51},                   // 120 "\"\n tcpIpApp.sntp.daylightSavings.stop.date=\""
-		{Code: template.Field, A: 3, B: 2, C: 1, Line: 52},                // 121
-		{Code: template.LookupInt, A: 4, B: 3, C: 1, Line: 52},            // 122
-		{Code: template.Print, A: 4, Line: 52},                            // 123
-		{Code: template.Text, B: 1119, C: 49, Line: 52},                   // 124 "\"\n tcpIpApp.sntp.daylightSavings.stop.dayOfWeek=\""
-		{Code: template.Field, A: 3, B: 2, C: 2, Line: 53},                // 125
-		{Code: template.LoadInt, A: 4, B: 1, Line: 53},                    // 126
-		{Code: template.Add, A: 5, B: 3, C: 4, Line: 53},                  // 127
-		{Code: template.PrintInt, A: 5, Line: 53},                         // 128
-		{Code: template.Text, B: 1168, C: 61, Line: 53},                   // 129 "\"\n tcpIpApp.sntp.daylightSavings.stop.dayOfWeek.lastInMonth=\""
-		{Code: template.Field, A: 3, B: 2, C: 1, Line: 54},                // 130
-		{Code: template.LoadInt, A: 5, B: 5, Line: 54},                    // 131
-		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 54},             // 132
-		{Code: template.JumpFalse, A: 4, B: 136, Line: 54},                // 133
-		{Code: template.Text, B: 649, C: 1, Line: 54},                     // 134 "1"
-		{Code: template.Jump, B: 137, Line: 54},                           // 135
-		{Code: template.Text, B: 650, C: 1, Line: 54},                     // 136 "0"
-		{Code: template.Text, B: 1229, C: 44, Line: 54},                   // 137 "\"\n tcpIpApp.sntp.daylightSavings.stop.time=\""
-		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 55},              // 138
-		{Code: template.Text, B: 154, C: 1, Line: 55},                     // 139 "\""
-		{Code: template.Text, B: 1273, C: 2, Line: 57},                    // 140 "/>"
-		{Code: template.Text, B: 1275, C: 8, Line: 58},                    // 141 "\n<codecs"
-		{Code: template.Field, A: 1, C: 28, Line: 60},                     // 142
-		{Code: template.Copy, A: 2, B: 1, Line: 60},                       // 143
-		{Code: template.Range, A: 2, B: 157, Line: 60},                    // 144
-		{Code: template.Item, A: 2, B: 4, C: 2, Line: 60},                 // 145
-		{Code: template.Text, B: 1283, C: 18, Line: 60},                   // 146 "\n voice.codecPref."
-		{Code: template.Field, A: 5, B: 4, Line: 61},                      // 147
-		{Code: template.Lookup, A: 6, B: 5, Line: 61},                     // 148
-		{Code: template.Print, A: 6, Line: 61},                            // 149
-		{Code: template.Text, B: 1301, C: 2, Line: 61},                    // 150 "=\""
-		{Code: template.JumpField, A: 4, B: 154, C: 1, Line: 61},          // 151
-		{Code: template.PrintFieldInt, A: 4, B: 2, Line: 61},              // 152
-		{Code: template.Jump, B: 155, Line: 61},                           // 153
-		{Code: template.Text, B: 650, C: 1, Line: 61},                     // 154 "0"
-		{Code: template.Text, B: 154, C: 1, Line: 61},                     // 155 "\""
-		{Code: template.Next, A: 2, B: 145, Line: 60},                     // 156
-		{Code: template.Text, B: 1273, C: 2, Line: 62},                    // 157 "/>"
-		{Code: template.Text, B: 1303, C: 11, Line: 63},                   // 158 "\n<phonebook"
-		{Code: template.Field, A: 1, C: 11, Line: 65},                     // 159
-		{Code: template.JumpField, A: 1, B: 172, C: 1, Line: 65},          // 160
-		{Code: template.Text, B: 1314, C: 16, Line: 65},                   // 161 "\n mb.main.home=\""
-		{Code: template.Field, A: 2, C: 11, Line: 66},                     // 162
-		{Code: template.PrintField, A: 2, B: 1, Line: 66},                 // 163
-		{Code: template.Text, B: 1330, C: 20, Line: 66},                   // 164 "\"\n softkey.1.label=\""
-		{Code: template.Field, A: 2, C: 11, Line: 67},                     // 165
-		{Code: template.PrintField, A: 2, Line: 67},                       // 166
-		{Code: template.Text, B: 1350, C: 21, Line: 67},                   // 167 "\"\n softkey.1.action=\""
-		{Code: template.Field, A: 2, C: 11, Line: 68},                     // 168
-		{Code: template.PrintField, A: 2, B: 1, Line: 68},                 // 169
-		{Code: template.Text, B: 1371, C: 49, Line: 68},                   // 170 "\"\n softkey.1.use.idle=\"1\"\n softkey.1.enable=\"1\"/>"
-		{Code: template.Jump, B: 173, Line: 65},                           // 171
-		{Code: template.Text, B: 1420, C: 106, Line: 71},                  // 172 "\n mb.main.home=\"\"\n softkey.1.label=\"\"\n softkey.1.action=\"\"\n softkey.1.use.idle=\"0\"\n softkey.1.enable=\"0\"/>"
-		{Code: template.LoadInt, A: 1, Line: 79},                          // 173
-		{Code: template.Copy, A: 2, B: 1, Line: 79},                       // 174
-		{Code: template.Field, A: 3, C: 25, Line: 80},                     // 175
-		{Code: template.Copy, A: 4, B: 3, Line: 80},                       // 176
-		{Code: template.Range, A: 4, B: 185, Line: 80},                    // 177
-		{Code: template.Item, A: 4, B: 6, C: 4, Line: 80},                 // 178
-		{Code: template.LoadInt, A: 8, Line: 81},                          // 179
-		{Code: template.EqualInt, A: 7, B: 2, C: 8, Line: 81},             // 180
-		{Code: template.JumpFalse, A: 7, B: 184, Line: 81},                // 181
-		{Code: template.Field, A: 9, B: 6, C: 10, Line: 81},               // 182
-		{Code: template.Copy, A: 2, B: 9, Line: 81},                       // 183
-		{Code: template.Next, A: 4, B: 178, Line: 80},                     // 184
-		{Code: template.Text, B: 1526, C: 41, Line: 82},                   // 185 "\n<pickup\n call.directedCallPickupString=\""
-		{Code: template.Field, A: 3, C: 10, Line: 84},                     // 186
-		{Code: template.JumpFalse, A: 3, B: 189, Line: 84},                // 187
-		{Code: template.Print, A: 3, Line: 84},                            // 188
-		{Code: template.Text, B: 377, C: 3, Line: 84},                     // 189 "\"/>"
-		{Code: template.Copy, A: 3, Line: 85},                             // 190
-		{Code: template.Field, A: 4, C: 25, Line: 86},                     // 191
-		{Code: template.Copy, A: 5, B: 4, Line: 86},                       // 192
-		{Code: template.Range, A: 5, B: 288, Line: 86},                    // 193
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 86},                 // 194
-		{Code: template.Field, A: 8, B: 7, C: 10, Line: 87},               // 195
-		{Code: template.Copy, A: 9, B: 8, Line: 87},                       // 196
-		{Code: template.TextInt, A: 9, B: 1567, C: 12, Line: 89},          // 197 "\n<line\n reg."
-		{Code: template.TextField, A: 7, B: 1579, C: 10, D: 11, Line: 89}, // 198 ".address=\""
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 90},           // 199 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1596, C: 8, D: 14, Line: 90},  // 200 ".label=\""
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 91},           // 201 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1604, C: 14, D: 15, Line: 91}, // 202 ".displayName=\""
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 92},           // 203 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1618, C: 14, D: 12, Line: 92}, // 204 ".auth.userId=\""
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 93},           // 205 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1632, C: 16, D: 13, Line: 93}, // 206 ".auth.password=\""
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 94},           // 207 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1648, C: 19, D: 1, Line: 94},  // 208 ".server.1.address=\""
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 95},           // 209 "\"\n reg."
-		{Code: template.Text, B: 1667, C: 16, Line: 95},                   // 210 ".server.1.port=\""
-		{Code: template.JumpField, A: 7, B: 214, C: 2, Line: 95},          // 211
-		{Code: template.PrintFieldInt, A: 7, B: 2, Line: 95},              // 212
-		{Code: template.Jump, B: 215, Line: 95},                           // 213
-		{Code: template.Text, B: 650, C: 1, Line: 95},                     // 214 "0"
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 96},           // 215 "\"\n reg."
-		{Code: template.Text, B: 1683, C: 21, Line: 96},                   // 216 ".server.1.transport=\""
-		{Code: template.Field, A: 10, B: 7, C: 3, Line: 96},               // 217
-		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 96},             // 218
-		{Code: template.Print, A: 11, Line: 96},                           // 219
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 97},           // 220 "\"\n reg."
-		{Code: template.TextInt, A: 9, B: 1704, C: 28, Line: 98},          // 221 ".server.1.register=\"1\"\n reg."
-		{Code: template.Text, B: 1732, C: 19, Line: 98},                   // 222 ".server.1.expires=\""
-		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 98},             // 223
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 99},           // 224 "\"\n reg."
-		{Code: template.Text, B: 1751, C: 29, Line: 99},                   // 225 ".server.1.subscribe.expires=\""
-		{Code: template.PrintFieldInt, A: 3, B: 22, Line: 99},             // 226
-		{Code: template.Text, B: 154, C: 1, Line: 99},                     // 227 "\""
-		{Code: template.JumpField, A: 7, B: 244, C: 4, Line: 100},         // 228
-		{Code: template.TextInt, A: 9, B: 1780, C: 6, Line: 101},          // 229 "\n reg."
-		{Code: template.TextField, A: 7, B: 1786, C: 24, D: 4, Line: 101}, // 230 ".outboundProxy.address=\""
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 102},          // 231 "\"\n reg."
-		{Code: template.Text, B: 1810, C: 21, Line: 102},                  // 232 ".outboundProxy.port=\""
-		{Code: template.JumpField, A: 7, B: 236, C: 5, Line: 102},         // 233
-		{Code: template.PrintFieldInt, A: 7, B: 5, Line: 102},             // 234
-		{Code: template.Jump, B: 237, Line: 102},                          // 235
-		{Code: template.Text, B: 650, C: 1, Line: 102},                    // 236 "0"
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 103},          // 237 "\"\n reg."
-		{Code: template.Text, B: 1831, C: 26, Line: 103},                  // 238 ".outboundProxy.transport=\""
-		{Code: template.Field, A: 10, B: 7, C: 3, Line: 103},              // 239
-		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 103},            // 240
-		{Code: template.Print, A: 11, Line: 103},                          // 241
-		{Code: template.Text, B: 154, C: 1, Line: 103},                    // 242 "\""
-		{Code: template.Jump, B: 246, Line: 100},                          // 243
-		{Code: template.TextInt, A: 9, B: 1780, C: 6, Line: 105},          // 244 "\n reg."
-		{Code: template.Text, B: 1857, C: 25, Line: 105},                  // 245 ".outboundProxy.address=\"\""
-		{Code: template.TextInt, A: 9, B: 1780, C: 6, Line: 107},          // 246 "\n reg."
-		{Code: template.Text, B: 1882, C: 14, Line: 107},                  // 247 ".srtp.enable=\""
-		{Code: template.Field, A: 10, B: 7, C: 7, Line: 107},              // 248
-		{Code: template.LoadText, A: 12, B: 1896, C: 3, Line: 107},        // 249 "off"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 107},            // 250
-		{Code: template.JumpFalse, A: 11, B: 254, Line: 107},              // 251
-		{Code: template.Text, B: 650, C: 1, Line: 107},                    // 252 "0"
-		{Code: template.Jump, B: 255, Line: 107},                          // 253
-		{Code: template.Text, B: 649, C: 1, Line: 107},                    // 254 "1"
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 108},          // 255 "\"\n reg."
-		{Code: template.Text, B: 1899, C: 13, Line: 108},                  // 256 ".srtp.offer=\""
-		{Code: template.Field, A: 10, B: 7, C: 7, Line: 108},              // 257
-		{Code: template.LoadText, A: 12, B: 1896, C: 3, Line: 108},        // 258 "off"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 108},            // 259
-		{Code: template.JumpFalse, A: 11, B: 263, Line: 108},              // 260
-		{Code: template.Text, B: 650, C: 1, Line: 108},                    // 261 "0"
-		{Code: template.Jump, B: 264, Line: 108},                          // 262
-		{Code: template.Text, B: 649, C: 1, Line: 108},                    // 263 "1"
-		{Code: template.TextInt, A: 9, B: 1589, C: 7, Line: 109},          // 264 "\"\n reg."
-		{Code: template.Text, B: 1912, C: 15, Line: 109},                  // 265 ".srtp.require=\""
-		{Code: template.Field, A: 10, B: 7, C: 7, Line: 109},              // 266
-		{Code: template.LoadText, A: 12, B: 1927, C: 8, Line: 109},        // 267 "required"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 109},            // 268
-		{Code: template.JumpFalse, A: 11, B: 272, Line: 109},              // 269
-		{Code: template.Text, B: 649, C: 1, Line: 109},                    // 270 "1"
-		{Code: template.Jump, B: 273, Line: 109},                          // 271
-		{Code: template.Text, B: 650, C: 1, Line: 109},                    // 272 "0"
-		{Code: template.TextInt, A: 9, B: 1935, C: 11, Line: 110},         // 273 "\"\n msg.mwi."
-		{Code: template.Text, B: 1946, C: 12, Line: 110},                  // 274 ".subscribe=\""
-		{Code: template.JumpField, A: 7, B: 277, C: 9, Line: 110},         // 275
-		{Code: template.PrintField, A: 7, B: 11, Line: 110},               // 276
-		{Code: template.Text, B: 154, C: 1, Line: 110},                    // 277 "\""
-		{Code: template.JumpField, A: 7, B: 284, C: 8, Line: 111},         // 278
-		{Code: template.TextInt, A: 9, B: 1958, C: 10, Line: 112},         // 279 "\n msg.mwi."
-		{Code: template.TextInt, A: 9, B: 1968, C: 33, Line: 113},         // 280 ".callBackMode=\"contact\"\n msg.mwi."
-		{Code: template.TextField, A: 7, B: 2001, C: 11, D: 8, Line: 113}, // 281 ".callBack=\""
-		{Code: template.Text, B: 377, C: 3, Line: 113},                    // 282 "\"/>"
-		{Code: template.Jump, B: 287, Line: 111},                          // 283
-		{Code: template.TextInt, A: 9, B: 1958, C: 10, Line: 115},         // 284 "\n msg.mwi."
-		{Code: template.TextInt, A: 9, B: 2012, C: 34, Line: 116},         // 285 ".callBackMode=\"disabled\"\n msg.mwi."
-		{Code: template.Text, B: 2046, C: 14, Line: 116},                  // 286 ".callBack=\"\"/>"
-		{Code: template.Next, A: 5, B: 194, Line: 86},                     // 287
-		{Code: template.Field, A: 4, C: 26, Line: 119},                    // 288
-		{Code: template.Copy, A: 5, B: 4, Line: 119},                      // 289
-		{Code: template.Range, A: 5, B: 301, Line: 119},                   // 290
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 119},                // 291
-		{Code: template.Field, A: 8, B: 7, C: 1, Line: 120},               // 292
-		{Code: template.Copy, A: 9, B: 8, Line: 120},                      // 293
-		{Code: template.TextInt, A: 9, B: 1567, C: 12, Line: 122},         // 294 "\n<line\n reg."
-		{Code: template.TextInt, A: 9, B: 2060, C: 17, Line: 123},         // 295 ".address=\"\"\n reg."
-		{Code: template.TextInt, A: 9, B: 2077, C: 15, Line: 124},         // 296 ".label=\"\"\n reg."
-		{Code: template.TextInt, A: 9, B: 2092, C: 21, Line: 125},         // 297 ".auth.userId=\"\"\n reg."
-		{Code: template.TextInt, A: 9, B: 2113, C: 27, Line: 126},         // 298 ".auth.password=\"\"\n msg.mwi."
-		{Code: template.Text, B: 2140, C: 15, Line: 126},                  // 299 ".subscribe=\"\"/>"
-		{Code: template.Next, A: 5, B: 291, Line: 119},                    // 300
-		{Code: template.Text, B: 2155, C: 148, Line: 127},                 // 301 "\n<keys\n lineKey.reassignment.enabled=\"1\"\n feature.enhancedFeatureKeys.enabled=\"1\"\n feature.EFKLineKey.enabled=\"1\"\n attendant.uri=\"\"\n attendant.reg=\""
-		{Code: template.LoadInt, A: 5, Line: 133},                         // 302
-		{Code: template.EqualInt, A: 4, B: 2, C: 5, Line: 133},            // 303
-		{Code: template.JumpFalse, A: 4, B: 307, Line: 133},               // 304
-		{Code: template.Text, B: 649, C: 1, Line: 133},                    // 305 "1"
-		{Code: template.Jump, B: 308, Line: 133},                          // 306
-		{Code: template.PrintInt, A: 2, Line: 133},                        // 307
-		{Code: template.Text, B: 377, C: 3, Line: 133},                    // 308 "\"/>"
-		{Code: template.Field, A: 4, C: 4, Line: 136},                     // 309
-		{Code: template.Copy, A: 5, B: 4, Line: 136},                      // 310
-		{Code: template.Range, A: 5, B: 483, Line: 136},                   // 311
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 136},                // 312
-		{Code: template.Field, A: 8, B: 7, C: 1, Line: 137},               // 313
-		{Code: template.Copy, A: 9, B: 8, Line: 137},                      // 314
-		{Code: template.JumpField, A: 7, B: 350, Line: 138},               // 315
-		{Code: template.Field, A: 10, B: 3, C: 30, Line: 139},             // 316
-		{Code: template.LoadText, A: 11, B: 2303, C: 15, Line: 139},       // 317 "modules-after-6"
-		{Code: template.Has, A: 12, B: 10, C: 11, Line: 139},              // 318
-		{Code: template.JumpFalse, A: 12, B: 324, Line: 139},              // 319
-		{Code: template.LoadInt, A: 13, B: 6, Line: 139},                  // 320
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 139},               // 321
-		{Code: template.Copy, A: 9, B: 14, Line: 139},                     // 322
-		{Code: template.Jump, B: 335, Line: 139},                          // 323
-		{Code: template.Field, A: 13, B: 3, C: 30, Line: 139},             // 324
-		{Code: template.LoadText, A: 14, B: 2318, C: 16, Line: 139},       // 325 "modules-after-12"
-		{Code: template.Has, A: 15, B: 13, C: 14, Line: 139},              // 326
-		{Code: template.JumpFalse, A: 15, B: 332, Line: 139},              // 327
-		{Code: template.LoadInt, A: 16, B: 12, Line: 139},                 // 328
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 139},               // 329
-		{Code: template.Copy, A: 9, B: 17, Line: 139},                     // 330
-		{Code: template.Jump, B: 335, Line: 139},                          // 331
-		{Code: template.LoadInt, A: 16, B: 16, Line: 139},                 // 332
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 139},               // 333
-		{Code: template.Copy, A: 9, B: 17, Line: 139},                     // 334
-		{Code: template.Field, A: 10, B: 7, Line: 140},                    // 335
-		{Code: template.LoadInt, A: 12, B: 2, Line: 140},                  // 336
-		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 140},         // 337
-		{Code: template.JumpFalse, A: 11, B: 343, Line: 140},              // 338
-		{Code: template.LoadInt, A: 13, B: 40, Line: 140},                 // 339
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 140},               // 340
-		{Code: template.Copy, A: 9, B: 14, Line: 140},                     // 341
-		{Code: template.Jump, B: 350, Line: 140},                          // 342
-		{Code: template.Field, A: 13, B: 7, Line: 140},                    // 343
-		{Code: template.LoadInt, A: 15, B: 3, Line: 140},                  // 344
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 140},         // 345
-		{Code: template.JumpFalse, A: 14, B: 350, Line: 140},              // 346
-		{Code: template.LoadInt, A: 16, B: 80, Line: 140},                 // 347
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 140},               // 348
-		{Code: template.Copy, A: 9, B: 17, Line: 140},                     // 349
-		{Code: template.Field, A: 10, B: 7, C: 2, Line: 142},              // 350
-		{Code: template.Lookup, A: 11, B: 10, C: 2, Line: 142},            // 351
-		{Code: template.Copy, A: 12, B: 11, Line: 142},                    // 352
-		{Code: template.Field, A: 13, B: 7, C: 2, Line: 143},              // 353
-		{Code: template.LoadText, A: 15, B: 2334, C: 3, Line: 143},        // 354 "blf"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 143},            // 355
-		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 356
-		{Code: template.LoadText, A: 16, B: 2337, C: 4, Line: 143},        // 357 "park"
-		{Code: template.Equal, A: 14, B: 13, C: 16, Line: 143},            // 358
-		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 359
-		{Code: template.LoadText, A: 17, B: 2341, C: 10, Line: 143},       // 360 "speed-dial"
-		{Code: template.Equal, A: 14, B: 13, C: 17, Line: 143},            // 361
-		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 362
-		{Code: template.LoadText, A: 18, B: 2351, C: 8, Line: 143},        // 363 "intercom"
-		{Code: template.Equal, A: 14, B: 13, C: 18, Line: 143},            // 364
-		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 365
-		{Code: template.LoadText, A: 19, B: 2359, C: 13, Line: 143},       // 366 "retrieve-park"
-		{Code: template.Equal, A: 14, B: 13, C: 19, Line: 143},            // 367
-		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 368
-		{Code: template.LoadText, A: 20, B: 2372, C: 8, Line: 143},        // 369 "transfer"
-		{Code: template.Equal, A: 14, B: 13, C: 20, Line: 143},            // 370
-		{Code: template.JumpTrue, A: 14, B: 374, Line: 143},               // 371
-		{Code: template.LoadText, A: 21, B: 2380, C: 9, Line: 143},        // 372 "voicemail"
-		{Code: template.Equal, A: 14, B: 13, C: 21, Line: 143},            // 373
-		{Code: template.JumpFalse, A: 14, B: 381, Line: 143},              // 374
-		{Code: template.Field, A: 22, B: 7, C: 3, Line: 144},              // 375
-		{Code: template.EqualInt, A: 23, B: 22, C: 2, Line: 144},          // 376
-		{Code: template.Not, A: 23, B: 23, Line: 144},                     // 377
-		{Code: template.JumpFalse, A: 23, B: 381, Line: 144},              // 378
-		{Code: template.Fail, B: 2389, C: 56, Line: 144},                  // 379 "the phone's keys dial and watch from the first line only"
-		{Code: template.Print, A: 24, Line: 144},                          // 380
-		{Code: template.Field, A: 13, B: 7, C: 2, Line: 146},              // 381
-		{Code: template.LoadText, A: 15, B: 2334, C: 3, Line: 146},        // 382 "blf"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 146},            // 383
-		{Code: template.JumpFalse, A: 14, B: 398, Line: 146},              // 384
-		{Code: template.Field, A: 16, B: 7, C: 6, Line: 147},              // 385
-		{Code: template.JumpFalse, A: 16, B: 398, Line: 147},              // 386
-		{Code: template.Copy, A: 17, B: 16, Line: 148},                    // 387
-		{Code: template.LoadBool, A: 18, Line: 149},                       // 388
-		{Code: template.Copy, A: 19, B: 18, Line: 149},                    // 389
-		{Code: template.Field, A: 20, B: 3, C: 10, Line: 150},             // 390
-		{Code: template.JumpFalse, A: 20, B: 394, Line: 150},              // 391
-		{Code: template.Equal, A: 21, B: 20, C: 17, Line: 150},            // 392
-		{Code: template.Copy, A: 19, B: 21, Line: 150},                    // 393
-		{Code: template.Not, A: 20, B: 19, Line: 151},                     // 394
-		{Code: template.JumpFalse, A: 20, B: 398, Line: 151},              // 395
-		{Code: template.Fail, B: 2445, C: 49, Line: 151},                  // 396 "the phone has one pickup code for all of its keys"
-		{Code: template.Print, A: 21, Line: 151},                          // 397
-		{Code: template.TextInt, A: 9, B: 2494, C: 15, Line: 155},         // 398 "\n<key\n lineKey."
-		{Code: template.Text, B: 2509, C: 11, Line: 155},                  // 399 ".category=\""
-		{Code: template.Print, A: 12, Line: 155},                          // 400
-		{Code: template.TextInt, A: 9, B: 2520, C: 11, Line: 156},         // 401 "\"\n lineKey."
-		{Code: template.Text, B: 2531, C: 8, Line: 156},                   // 402 ".index=\""
-		{Code: template.LoadText, A: 14, B: 2539, C: 4, Line: 156},        // 403 "Line"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 156},            // 404
-		{Code: template.JumpFalse, A: 13, B: 408, Line: 156},              // 405
-		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 156},             // 406
-		{Code: template.Jump, B: 414, Line: 156},                          // 407
-		{Code: template.LoadText, A: 16, B: 2543, C: 3, Line: 156},        // 408 "EFK"
-		{Code: template.Equal, A: 15, B: 12, C: 16, Line: 156},            // 409
-		{Code: template.JumpFalse, A: 15, B: 413, Line: 156},              // 410
-		{Code: template.PrintInt, A: 9, Line: 156},                        // 411
-		{Code: template.Jump, B: 414, Line: 156},                          // 412
-		{Code: template.Text, B: 650, C: 1, Line: 156},                    // 413 "0"
-		{Code: template.Text, B: 154, C: 1, Line: 156},                    // 414 "\""
-		{Code: template.LoadText, A: 14, B: 2546, C: 3, Line: 157},        // 415 "BLF"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 157},            // 416
-		{Code: template.JumpFalse, A: 13, B: 433, Line: 157},              // 417
-		{Code: template.TextInt, A: 9, B: 2549, C: 25, Line: 158},         // 418 "\n attendant.resourceList."
-		{Code: template.TextField, A: 7, B: 1579, C: 10, D: 4, Line: 158}, // 419 ".address=\""
-		{Code: template.TextInt, A: 9, B: 2574, C: 26, Line: 159},         // 420 "\"\n attendant.resourceList."
-		{Code: template.TextField, A: 7, B: 1596, C: 8, D: 5, Line: 159},  // 421 ".label=\""
-		{Code: template.TextInt, A: 9, B: 2574, C: 26, Line: 160},         // 422 "\"\n attendant.resourceList."
-		{Code: template.Text, B: 2600, C: 7, Line: 160},                   // 423 ".type=\""
-		{Code: template.Field, A: 15, B: 7, C: 2, Line: 160},              // 424
-		{Code: template.LoadText, A: 17, B: 2337, C: 4, Line: 160},        // 425 "park"
-		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 160},            // 426
-		{Code: template.JumpFalse, A: 16, B: 430, Line: 160},              // 427
-		{Code: template.Text, B: 2607, C: 8, Line: 160},                   // 428 "automata"
-		{Code: template.Jump, B: 431, Line: 160},                          // 429
-		{Code: template.Text, B: 2615, C: 6, Line: 160},                   // 430 "normal"
-		{Code: template.Text, B: 154, C: 1, Line: 160},                    // 431 "\""
-		{Code: template.Jump, B: 435, Line: 157},                          // 432
-		{Code: template.TextInt, A: 9, B: 2549, C: 25, Line: 162},         // 433 "\n attendant.resourceList."
-		{Code: template.Text, B: 2621, C: 11, Line: 162},                  // 434 ".address=\"\""
-		{Code: template.LoadText, A: 14, B: 2543, C: 3, Line: 164},        // 435 "EFK"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 164},            // 436
-		{Code: template.JumpFalse, A: 13, B: 480, Line: 164},              // 437
-		{Code: template.Field, A: 15, B: 3, C: 30, Line: 165},             // 438
-		{Code: template.LoadText, A: 16, B: 2632, C: 3, Line: 165},        // 439 "efk"
-		{Code: template.Has, A: 17, B: 15, C: 16, Line: 165},              // 440
-		{Code: template.Not, A: 18, B: 17, Line: 165},                     // 441
-		{Code: template.JumpFalse, A: 18, B: 445, Line: 165},              // 442
-		{Code: template.Fail, B: 2635, C: 59, Line: 165},                  // 443 "this model's keys are lines, busy lamps and call parks only"
-		{Code: template.Print, A: 19, Line: 165},                          // 444
-		{Code: template.TextInt, A: 9, B: 2694, C: 14, Line: 166},         // 445 "\n efk.efklist."
-		{Code: template.TextInt, A: 9, B: 2708, C: 11, Line: 166},         // 446 ".mname=\"key"
-		{Code: template.TextInt, A: 9, B: 2719, C: 15, Line: 167},         // 447 "\"\n efk.efklist."
-		{Code: template.Text, B: 1596, C: 8, Line: 167},                   // 448 ".label=\""
-		{Code: template.JumpField, A: 7, B: 452, C: 5, Line: 167},         // 449
-		{Code: template.PrintField, A: 7, B: 5, Line: 167},                // 450
-		{Code: template.Jump, B: 455, Line: 167},                          // 451
-		{Code: template.Field, A: 15, B: 7, C: 2, Line: 167},              // 452
-		{Code: template.Lookup, A: 16, B: 15, C: 5, Line: 167},            // 453
-		{Code: template.Print, A: 16, Line: 167},                          // 454
-		{Code: template.TextInt, A: 9, B: 2719, C: 15, Line: 168},         // 455 "\"\n efk.efklist."
-		{Code: template.Text, B: 2734, C: 16, Line: 168},                  // 456 ".action.string=\""
+		{Code: template.Text, B: 71, C: 56, Line: 7},                      // 2 "\n<checkin\n prov.polling.enabled=\"1\"\n prov.polling.mode=\""
+		{Code: template.JumpField, B: 6, C: 43, Line: 10},                 // 3
+		{Code: template.Text, B: 127, C: 6, Line: 10},                     // 4 "random"
+		{Code: template.Jump, B: 7, Line: 10},                             // 5
+		{Code: template.Text, B: 133, C: 3, Line: 10},                     // 6 "rel"
+		{Code: template.Text, B: 136, C: 24, Line: 10},                    // 7 "\"\n prov.polling.period=\""
+		{Code: template.PrintFieldInt, B: 21, Line: 11},                   // 8
+		{Code: template.Text, B: 160, C: 1, Line: 11},                     // 9 "\""
+		{Code: template.Text, B: 161, C: 66, Line: 12},                    // 10 "\n prov.autoConfigUpload.enabled=\"0\"\n feature.logUpload.enabled=\"0\""
+		{Code: template.Text, B: 227, C: 56, Line: 15},                    // 11 "\n voIpProt.SIP.specialEvent.checkSync.alwaysReboot=\"0\"/>"
+		{Code: template.Field, A: 1, C: 8, Line: 19},                      // 12
+		{Code: template.JumpFalse, A: 1, B: 17, Line: 19},                 // 13
+		{Code: template.Text, B: 283, C: 100, Line: 19},                   // 14 "\n<password\n device.set=\"1\"\n device.auth.localAdminPassword.set=\"1\"\n device.auth.localAdminPassword=\""
+		{Code: template.Print, A: 1, Line: 23},                            // 15
+		{Code: template.Text, B: 383, C: 3, Line: 23},                     // 16 "\"/>"
+		{Code: template.Field, A: 1, C: 6, Line: 25},                      // 17
+		{Code: template.JumpFalse, A: 1, B: 23, Line: 25},                 // 18
+		{Code: template.Text, B: 386, C: 25, Line: 25},                    // 19 "\n<language\n lcl.ml.lang=\""
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 27},               // 20
+		{Code: template.Print, A: 2, Line: 27},                            // 21
+		{Code: template.Text, B: 383, C: 3, Line: 27},                     // 22 "\"/>"
+		{Code: template.Field, A: 1, C: 7, Line: 29},                      // 23
+		{Code: template.Copy, A: 2, B: 1, Line: 29},                       // 24
+		{Code: template.Range, A: 2, B: 33, Line: 29},                     // 25
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 29},                 // 26
+		{Code: template.LoadInt, A: 7, Line: 30},                          // 27
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 30},             // 28
+		{Code: template.JumpFalse, A: 6, B: 32, Line: 30},                 // 29
+		{Code: template.TextField, A: 4, B: 411, C: 30, Line: 32},         // 30 "\n<ntp\n tcpIpApp.sntp.address=\""
+		{Code: template.Text, B: 441, C: 43, Line: 32},                    // 31 "\"\n tcpIpApp.sntp.address.overrideDHCP=\"1\"/>"
+		{Code: template.Next, A: 2, B: 26, Line: 29},                      // 32
+		{Code: template.Field, A: 1, C: 24, Line: 36},                     // 33
+		{Code: template.JumpFalse, A: 1, B: 146, Line: 36},                // 34
+		{Code: template.Text, B: 484, C: 34, Line: 36},                    // 35 "\n<clock\n tcpIpApp.sntp.gmtOffset=\""
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 38},                // 36
+		{Code: template.Copy, A: 2, B: 3, Line: 38},                       // 37
+		{Code: template.JumpTrue, A: 2, B: 41, Line: 38},                  // 38
+		{Code: template.Field, A: 4, B: 1, C: 3, Line: 38},                // 39
+		{Code: template.Copy, A: 2, B: 4, Line: 38},                       // 40
+		{Code: template.JumpFalse, A: 2, B: 47, Line: 38},                 // 41
+		{Code: template.Field, A: 5, B: 1, C: 1, Line: 38},                // 42
+		{Code: template.LoadText, A: 7, B: 518, C: 1, Line: 38},           // 43 "-"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 38},                // 44
+		{Code: template.JumpFalse, A: 6, B: 47, Line: 38},                 // 45
+		{Code: template.Text, B: 518, C: 1, Line: 38},                     // 46 "-"
+		{Code: template.Field, A: 2, B: 1, C: 3, Line: 38},                // 47
+		{Code: template.LoadInt, A: 4, Line: 38},                          // 48
+		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 38},             // 49
+		{Code: template.JumpFalse, A: 3, B: 55, Line: 38},                 // 50
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 38},                // 51
+		{Code: template.LookupInt, A: 6, B: 5, C: 6, Line: 38},            // 52
+		{Code: template.Print, A: 6, Line: 38},                            // 53
+		{Code: template.Jump, B: 73, Line: 38},                            // 54
+		{Code: template.Field, A: 5, B: 1, C: 3, Line: 38},                // 55
+		{Code: template.LoadInt, A: 7, B: 30, Line: 38},                   // 56
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 38},             // 57
+		{Code: template.JumpFalse, A: 6, B: 63, Line: 38},                 // 58
+		{Code: template.Field, A: 8, B: 1, C: 2, Line: 38},                // 59
+		{Code: template.LookupInt, A: 9, B: 8, C: 7, Line: 38},            // 60
+		{Code: template.Print, A: 9, Line: 38},                            // 61
+		{Code: template.Jump, B: 73, Line: 38},                            // 62
+		{Code: template.Field, A: 8, B: 1, C: 3, Line: 38},                // 63
+		{Code: template.LoadInt, A: 10, B: 45, Line: 38},                  // 64
+		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 38},            // 65
+		{Code: template.JumpFalse, A: 9, B: 71, Line: 38},                 // 66
+		{Code: template.Field, A: 11, B: 1, C: 2, Line: 38},               // 67
+		{Code: template.LookupInt, A: 12, B: 11, C: 8, Line: 38},          // 68
+		{Code: template.Print, A: 12, Line: 38},                           // 69
+		{Code: template.Jump, B: 73, Line: 38},                            // 70
+		{Code: template.Fail, B: 519, C: 53, Line: 38},                    // 71 "the phone cannot express the offset of this time zone"
+		{Code: template.Print, A: 11, Line: 38},                           // 72
+		{Code: template.Text, B: 572, C: 83, Line: 38},                    // 73 "\"\n tcpIpApp.sntp.gmtOffset.overrideDHCP=\"1\"\n tcpIpApp.sntp.daylightSavings.enable=\""
+		{Code: template.JumpField, A: 1, B: 77, C: 4, Line: 40},           // 74
+		{Code: template.Text, B: 655, C: 1, Line: 40},                     // 75 "1"
+		{Code: template.Jump, B: 78, Line: 40},                            // 76
+		{Code: template.Text, B: 656, C: 1, Line: 40},                     // 77 "0"
+		{Code: template.Text, B: 160, C: 1, Line: 40},                     // 78 "\""
+		{Code: template.JumpField, A: 1, B: 145, C: 4, Line: 41},          // 79
+		{Code: template.Field, A: 3, B: 1, C: 6, Line: 42},                // 80
+		{Code: template.Field, A: 4, B: 3, C: 5, Line: 42},                // 81
+		{Code: template.Copy, A: 2, B: 4, Line: 42},                       // 82
+		{Code: template.JumpFalse, A: 2, B: 92, Line: 42},                 // 83
+		{Code: template.Field, A: 5, B: 1, C: 7, Line: 42},                // 84
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 42},                // 85
+		{Code: template.Copy, A: 2, B: 6, Line: 42},                       // 86
+		{Code: template.JumpFalse, A: 2, B: 92, Line: 42},                 // 87
+		{Code: template.Field, A: 7, B: 1, C: 5, Line: 42},                // 88
+		{Code: template.LoadInt, A: 9, B: 60, Line: 42},                   // 89
+		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 42},             // 90
+		{Code: template.Copy, A: 2, B: 8, Line: 42},                       // 91
+		{Code: template.Not, A: 10, B: 2, Line: 42},                       // 92
+		{Code: template.JumpFalse, A: 10, B: 96, Line: 42},                // 93
+		{Code: template.Fail, B: 657, C: 83, Line: 42},                    // 94 "the phone cannot express when summer time changes in this time zone, or by how much"
+		{Code: template.Print, A: 11, Line: 42},                           // 95
+		{Code: template.Text, B: 740, C: 50, Line: 42},                    // 96 "\n tcpIpApp.sntp.daylightSavings.fixedDayEnable=\"0\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 44},                // 97
+		{Code: template.JumpFalse, A: 2, B: 121, Line: 44},                // 98
+		{Code: template.Text, B: 790, C: 45, Line: 44},                    // 99 "\n tcpIpApp.sntp.daylightSavings.start.month=\""
+		{Code: template.PrintFieldInt, A: 2, Line: 45},                    // 100
+		{Code: template.Text, B: 835, C: 45, Line: 45},                    // 101 "\"\n tcpIpApp.sntp.daylightSavings.start.date=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 46},                // 102
+		{Code: template.LookupInt, A: 4, B: 3, C: 1, Line: 46},            // 103
+		{Code: template.Print, A: 4, Line: 46},                            // 104
+		{Code: template.Text, B: 880, C: 50, Line: 46},                    // 105 "\"\n tcpIpApp.sntp.daylightSavings.start.dayOfWeek=\""
+		{Code: template.Field, A: 3, B: 2, C: 2, Line: 47},                // 106
+		{Code: template.LoadInt, A: 4, B: 1, Line: 47},                    // 107
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 47},                  // 108
+		{Code: template.PrintInt, A: 5, Line: 47},                         // 109
+		{Code: template.Text, B: 930, C: 62, Line: 47},                    // 110 "\"\n tcpIpApp.sntp.daylightSavings.start.dayOfWeek.lastInMonth=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 48},                // 111
+		{Code: template.LoadInt, A: 5, B: 5, Line: 48},                    // 112
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 48},             // 113
+		{Code: template.JumpFalse, A: 4, B: 117, Line: 48},                // 114
+		{Code: template.Text, B: 655, C: 1, Line: 48},                     // 115 "1"
+		{Code: template.Jump, B: 118, Line: 48},                           // 116
+		{Code: template.Text, B: 656, C: 1, Line: 48},                     // 117 "0"
+		{Code: template.Text, B: 992, C: 45, Line: 48},                    // 118 "\"\n tcpIpApp.sntp.daylightSavings.start.time=\""
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 49},              // 119
+		{Code: template.Text, B: 160, C: 1, Line: 49},                     // 120 "\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 51},                // 121
+		{Code: template.JumpFalse, A: 2, B: 145, Line: 51},                // 122
+		{Code: template.Text, B: 1037, C: 44, Line: 51},                   // 123 "\n tcpIpApp.sntp.daylightSavings.stop.month=\""
+		{Code: template.PrintFieldInt, A: 2, Line: 52},                    // 124
+		{Code: template.Text, B: 1081, C: 44, Line: 52},                   // 125 "\"\n tcpIpApp.sntp.daylightSavings.stop.date=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 53},                // 126
+		{Code: template.LookupInt, A: 4, B: 3, C: 1, Line: 53},            // 127
+		{Code: template.Print, A: 4, Line: 53},                            // 128
+		{Code: template.Text, B: 1125, C: 49, Line: 53},                   // 129 "\"\n tcpIpApp.sntp.daylightSavings.stop.dayOfWeek=\""
+		{Code: template.Field, A: 3, B: 2, C: 2, Line: 54},                // 130
+		{Code: template.LoadInt, A: 4, B: 1, Line: 54},                    // 131
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 54},                  // 132
+		{Code: template.PrintInt, A: 5, Line: 54},                         // 133
+		{Code: template.Text, B: 1174, C: 61, Line: 54},                   // 134 "\"\n tcpIpApp.sntp.daylightSavings.stop.dayOfWeek.lastInMonth=\""
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 55},                // 135
+		{Code: template.LoadInt, A: 5, B: 5, Line: 55},                    // 136
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 55},             // 137
+		{Code: template.JumpFalse, A: 4, B: 141, Line: 55},                // 138
+		{Code: template.Text, B: 655, C: 1, Line: 55},                     // 139 "1"
+		{Code: template.Jump, B: 142, Line: 55},                           // 140
+		{Code: template.Text, B: 656, C: 1, Line: 55},                     // 141 "0"
+		{Code: template.Text, B: 1235, C: 44, Line: 55},                   // 142 "\"\n tcpIpApp.sntp.daylightSavings.stop.time=\""
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 56},              // 143
+		{Code: template.Text, B: 160, C: 1, Line: 56},                     // 144 "\""
+		{Code: template.Text, B: 1279, C: 2, Line: 58},                    // 145 "/>"
+		{Code: template.Text, B: 1281, C: 8, Line: 59},                    // 146 "\n<codecs"
+		{Code: template.Field, A: 1, C: 28, Line: 61},                     // 147
+		{Code: template.Copy, A: 2, B: 1, Line: 61},                       // 148
+		{Code: template.Range, A: 2, B: 162, Line: 61},                    // 149
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 61},                 // 150
+		{Code: template.Text, B: 1289, C: 18, Line: 61},                   // 151 "\n voice.codecPref."
+		{Code: template.Field, A: 5, B: 4, Line: 62},                      // 152
+		{Code: template.Lookup, A: 6, B: 5, Line: 62},                     // 153
+		{Code: template.Print, A: 6, Line: 62},                            // 154
+		{Code: template.Text, B: 1307, C: 2, Line: 62},                    // 155 "=\""
+		{Code: template.JumpField, A: 4, B: 159, C: 1, Line: 62},          // 156
+		{Code: template.PrintFieldInt, A: 4, B: 2, Line: 62},              // 157
+		{Code: template.Jump, B: 160, Line: 62},                           // 158
+		{Code: template.Text, B: 656, C: 1, Line: 62},                     // 159 "0"
+		{Code: template.Text, B: 160, C: 1, Line: 62},                     // 160 "\""
+		{Code: template.Next, A: 2, B: 150, Line: 61},                     // 161
+		{Code: template.Text, B: 1279, C: 2, Line: 63},                    // 162 "/>"
+		{Code: template.Text, B: 1309, C: 11, Line: 64},                   // 163 "\n<phonebook"
+		{Code: template.Field, A: 1, C: 11, Line: 66},                     // 164
+		{Code: template.JumpField, A: 1, B: 177, C: 1, Line: 66},          // 165
+		{Code: template.Text, B: 1320, C: 16, Line: 66},                   // 166 "\n mb.main.home=\""
+		{Code: template.Field, A: 2, C: 11, Line: 67},                     // 167
+		{Code: template.PrintField, A: 2, B: 1, Line: 67},                 // 168
+		{Code: template.Text, B: 1336, C: 20, Line: 67},                   // 169 "\"\n softkey.1.label=\""
+		{Code: template.Field, A: 2, C: 11, Line: 68},                     // 170
+		{Code: template.PrintField, A: 2, Line: 68},                       // 171
+		{Code: template.Text, B: 1356, C: 21, Line: 68},                   // 172 "\"\n softkey.1.action=\""
+		{Code: template.Field, A: 2, C: 11, Line: 69},                     // 173
+		{Code: template.PrintField, A: 2, B: 1, Line: 69},                 // 174
+		{Code: template.Text, B: 1377, C: 49, Line: 69},                   // 175 "\"\n softkey.1.use.idle=\"1\"\n softkey.1.enable=\"1\"/>"
+		{Code: template.Jump, B: 178, Line: 66},                           // 176
+		{Code: template.Text, B: 1426, C: 106, Line: 72},                  // 177 "\n mb.main.home=\"\"\n softkey.1.label=\"\"\n softkey.1.action=\"\"\n softkey.1.use.idle=\"0\"\n softkey.1.enable=\"0\"/>"
+		{Code: template.LoadInt, A: 1, Line: 80},                          // 178
+		{Code: template.Copy, A: 2, B: 1, Line: 80},                       // 179
+		{Code: template.Field, A: 3, C: 25, Line: 81},                     // 180
+		{Code: template.Copy, A: 4, B: 3, Line: 81},                       // 181
+		{Code: template.Range, A: 4, B: 190, Line: 81},                    // 182
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 81},                 // 183
+		{Code: template.LoadInt, A: 8, Line: 82},                          // 184
+		{Code: template.EqualInt, A: 7, B: 2, C: 8, Line: 82},             // 185
+		{Code: template.JumpFalse, A: 7, B: 189, Line: 82},                // 186
+		{Code: template.Field, A: 9, B: 6, C: 10, Line: 82},               // 187
+		{Code: template.Copy, A: 2, B: 9, Line: 82},                       // 188
+		{Code: template.Next, A: 4, B: 183, Line: 81},                     // 189
+		{Code: template.Text, B: 1532, C: 41, Line: 83},                   // 190 "\n<pickup\n call.directedCallPickupString=\""
+		{Code: template.Field, A: 3, C: 10, Line: 85},                     // 191
+		{Code: template.JumpFalse, A: 3, B: 194, Line: 85},                // 192
+		{Code: template.Print, A: 3, Line: 85},                            // 193
+		{Code: template.Text, B: 383, C: 3, Line: 85},                     // 194 "\"/>"
+		{Code: template.Copy, A: 3, Line: 86},                             // 195
+		{Code: template.Field, A: 4, C: 25, Line: 87},                     // 196
+		{Code: template.Copy, A: 5, B: 4, Line: 87},                       // 197
+		{Code: template.Range, A: 5, B: 293, Line: 87},                    // 198
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 87},                 // 199
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 88},               // 200
+		{Code: template.Copy, A: 9, B: 8, Line: 88},                       // 201
+		{Code: template.TextInt, A: 9, B: 1573, C: 12, Line: 90},          // 202 "\n<line\n reg."
+		{Code: template.TextField, A: 7, B: 1585, C: 10, D: 11, Line: 90}, // 203 ".address=\""
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 91},           // 204 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1602, C: 8, D: 14, Line: 91},  // 205 ".label=\""
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 92},           // 206 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1610, C: 14, D: 15, Line: 92}, // 207 ".displayName=\""
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 93},           // 208 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1624, C: 14, D: 12, Line: 93}, // 209 ".auth.userId=\""
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 94},           // 210 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1638, C: 16, D: 13, Line: 94}, // 211 ".auth.password=\""
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 95},           // 212 "\"\n reg."
+		{Code: template.TextField, A: 7, B: 1654, C: 19, D: 1, Line: 95},  // 213 ".server.1.address=\""
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 96},           // 214 "\"\n reg."
+		{Code: template.Text, B: 1673, C: 16, Line: 96},                   // 215 ".server.1.port=\""
+		{Code: template.JumpField, A: 7, B: 219, C: 2, Line: 96},          // 216
+		{Code: template.PrintFieldInt, A: 7, B: 2, Line: 96},              // 217
+		{Code: template.Jump, B: 220, Line: 96},                           // 218
+		{Code: template.Text, B: 656, C: 1, Line: 96},                     // 219 "0"
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 97},           // 220 "\"\n reg."
+		{Code: template.Text, B: 1689, C: 21, Line: 97},                   // 221 ".server.1.transport=\""
+		{Code: template.Field, A: 10, B: 7, C: 3, Line: 97},               // 222
+		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 97},             // 223
+		{Code: template.Print, A: 11, Line: 97},                           // 224
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 98},           // 225 "\"\n reg."
+		{Code: template.TextInt, A: 9, B: 1710, C: 28, Line: 99},          // 226 ".server.1.register=\"1\"\n reg."
+		{Code: template.Text, B: 1738, C: 19, Line: 99},                   // 227 ".server.1.expires=\""
+		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 99},             // 228
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 100},          // 229 "\"\n reg."
+		{Code: template.Text, B: 1757, C: 29, Line: 100},                  // 230 ".server.1.subscribe.expires=\""
+		{Code: template.PrintFieldInt, A: 3, B: 22, Line: 100},            // 231
+		{Code: template.Text, B: 160, C: 1, Line: 100},                    // 232 "\""
+		{Code: template.JumpField, A: 7, B: 249, C: 4, Line: 101},         // 233
+		{Code: template.TextInt, A: 9, B: 1786, C: 6, Line: 102},          // 234 "\n reg."
+		{Code: template.TextField, A: 7, B: 1792, C: 24, D: 4, Line: 102}, // 235 ".outboundProxy.address=\""
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 103},          // 236 "\"\n reg."
+		{Code: template.Text, B: 1816, C: 21, Line: 103},                  // 237 ".outboundProxy.port=\""
+		{Code: template.JumpField, A: 7, B: 241, C: 5, Line: 103},         // 238
+		{Code: template.PrintFieldInt, A: 7, B: 5, Line: 103},             // 239
+		{Code: template.Jump, B: 242, Line: 103},                          // 240
+		{Code: template.Text, B: 656, C: 1, Line: 103},                    // 241 "0"
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 104},          // 242 "\"\n reg."
+		{Code: template.Text, B: 1837, C: 26, Line: 104},                  // 243 ".outboundProxy.transport=\""
+		{Code: template.Field, A: 10, B: 7, C: 3, Line: 104},              // 244
+		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 104},            // 245
+		{Code: template.Print, A: 11, Line: 104},                          // 246
+		{Code: template.Text, B: 160, C: 1, Line: 104},                    // 247 "\""
+		{Code: template.Jump, B: 251, Line: 101},                          // 248
+		{Code: template.TextInt, A: 9, B: 1786, C: 6, Line: 106},          // 249 "\n reg."
+		{Code: template.Text, B: 1863, C: 25, Line: 106},                  // 250 ".outboundProxy.address=\"\""
+		{Code: template.TextInt, A: 9, B: 1786, C: 6, Line: 108},          // 251 "\n reg."
+		{Code: template.Text, B: 1888, C: 14, Line: 108},                  // 252 ".srtp.enable=\""
+		{Code: template.Field, A: 10, B: 7, C: 7, Line: 108},              // 253
+		{Code: template.LoadText, A: 12, B: 1902, C: 3, Line: 108},        // 254 "off"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 108},            // 255
+		{Code: template.JumpFalse, A: 11, B: 259, Line: 108},              // 256
+		{Code: template.Text, B: 656, C: 1, Line: 108},                    // 257 "0"
+		{Code: template.Jump, B: 260, Line: 108},                          // 258
+		{Code: template.Text, B: 655, C: 1, Line: 108},                    // 259 "1"
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 109},          // 260 "\"\n reg."
+		{Code: template.Text, B: 1905, C: 13, Line: 109},                  // 261 ".srtp.offer=\""
+		{Code: template.Field, A: 10, B: 7, C: 7, Line: 109},              // 262
+		{Code: template.LoadText, A: 12, B: 1902, C: 3, Line: 109},        // 263 "off"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 109},            // 264
+		{Code: template.JumpFalse, A: 11, B: 268, Line: 109},              // 265
+		{Code: template.Text, B: 656, C: 1, Line: 109},                    // 266 "0"
+		{Code: template.Jump, B: 269, Line: 109},                          // 267
+		{Code: template.Text, B: 655, C: 1, Line: 109},                    // 268 "1"
+		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 110},          // 269 "\"\n reg."
+		{Code: template.Text, B: 1918, C: 15, Line: 110},                  // 270 ".srtp.require=\""
+		{Code: template.Field, A: 10, B: 7, C: 7, Line: 110},              // 271
+		{Code: template.LoadText, A: 12, B: 1933, C: 8, Line: 110},        // 272 "required"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 110},            // 273
+		{Code: template.JumpFalse, A: 11, B: 277, Line: 110},              // 274
+		{Code: template.Text, B: 655, C: 1, Line: 110},                    // 275 "1"
+		{Code: template.Jump, B: 278, Line: 110},                          // 276
+		{Code: template.Text, B: 656, C: 1, Line: 110},                    // 277 "0"
+		{Code: template.TextInt, A: 9, B: 1941, C: 11, Line: 111},         // 278 "\"\n msg.mwi."
+		{Code: template.Text, B: 1952, C: 12, Line: 111},                  // 279 ".subscribe=\""
+		{Code: template.JumpField, A: 7, B: 282, C: 9, Line: 111},         // 280
+		{Code: template.PrintField, A: 7, B: 11, Line: 111},               // 281
+		{Code: template.Text, B: 160, C: 1, Line: 111},                    // 282 "\""
+		{Code: template.JumpField, A: 7, B: 289, C: 8, Line: 112},         // 283
+		{Code: template.TextInt, A: 9, B: 1964, C: 10, Line: 113},         // 284 "\n msg.mwi."
+		{Code: template.TextInt, A: 9, B: 1974, C: 33, Line: 114},         // 285 ".callBackMode=\"contact\"\n msg.mwi."
+		{Code: template.TextField, A: 7, B: 2007, C: 11, D: 8, Line: 114}, // 286 ".callBack=\""
+		{Code: template.Text, B: 383, C: 3, Line: 114},                    // 287 "\"/>"
+		{Code: template.Jump, B: 292, Line: 112},                          // 288
+		{Code: template.TextInt, A: 9, B: 1964, C: 10, Line: 116},         // 289 "\n msg.mwi."
+		{Code: template.TextInt, A: 9, B: 2018, C: 34, Line: 117},         // 290 ".callBackMode=\"disabled\"\n msg.mwi."
+		{Code: template.Text, B: 2052, C: 14, Line: 117},                  // 291 ".callBack=\"\"/>"
+		{Code: template.Next, A: 5, B: 199, Line: 87},                     // 292
+		{Code: template.Field, A: 4, C: 26, Line: 120},                    // 293
+		{Code: template.Copy, A: 5, B: 4, Line: 120},                      // 294
+		{Code: template.Range, A: 5, B: 306, Line: 120},                   // 295
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 120},                // 296
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 121},               // 297
+		{Code: template.Copy, A: 9, B: 8, Line: 121},                      // 298
+		{Code: template.TextInt, A: 9, B: 1573, C: 12, Line: 123},         // 299 "\n<line\n reg."
+		{Code: template.TextInt, A: 9, B: 2066, C: 17, Line: 124},         // 300 ".address=\"\"\n reg."
+		{Code: template.TextInt, A: 9, B: 2083, C: 15, Line: 125},         // 301 ".label=\"\"\n reg."
+		{Code: template.TextInt, A: 9, B: 2098, C: 21, Line: 126},         // 302 ".auth.userId=\"\"\n reg."
+		{Code: template.TextInt, A: 9, B: 2119, C: 27, Line: 127},         // 303 ".auth.password=\"\"\n msg.mwi."
+		{Code: template.Text, B: 2146, C: 15, Line: 127},                  // 304 ".subscribe=\"\"/>"
+		{Code: template.Next, A: 5, B: 296, Line: 120},                    // 305
+		{Code: template.Text, B: 2161, C: 148, Line: 128},                 // 306 "\n<keys\n lineKey.reassignment.enabled=\"1\"\n feature.enhancedFeatureKeys.enabled=\"1\"\n feature.EFKLineKey.enabled=\"1\"\n attendant.uri=\"\"\n attendant.reg=\""
+		{Code: template.LoadInt, A: 5, Line: 134},                         // 307
+		{Code: template.EqualInt, A: 4, B: 2, C: 5, Line: 134},            // 308
+		{Code: template.JumpFalse, A: 4, B: 312, Line: 134},               // 309
+		{Code: template.Text, B: 655, C: 1, Line: 134},                    // 310 "1"
+		{Code: template.Jump, B: 313, Line: 134},                          // 311
+		{Code: template.PrintInt, A: 2, Line: 134},                        // 312
+		{Code: template.Text, B: 383, C: 3, Line: 134},                    // 313 "\"/>"
+		{Code: template.Field, A: 4, C: 4, Line: 137},                     // 314
+		{Code: template.Copy, A: 5, B: 4, Line: 137},                      // 315
+		{Code: template.Range, A: 5, B: 488, Line: 137},                   // 316
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 137},                // 317
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 138},               // 318
+		{Code: template.Copy, A: 9, B: 8, Line: 138},                      // 319
+		{Code: template.JumpField, A: 7, B: 355, Line: 139},               // 320
+		{Code: template.Field, A: 10, B: 3, C: 30, Line: 140},             // 321
+		{Code: template.LoadText, A: 11, B: 2309, C: 15, Line: 140},       // 322 "modules-after-6"
+		{Code: template.Has, A: 12, B: 10, C: 11, Line: 140},              // 323
+		{Code: template.JumpFalse, A: 12, B: 329, Line: 140},              // 324
+		{Code: template.LoadInt, A: 13, B: 6, Line: 140},                  // 325
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 140},               // 326
+		{Code: template.Copy, A: 9, B: 14, Line: 140},                     // 327
+		{Code: template.Jump, B: 340, Line: 140},                          // 328
+		{Code: template.Field, A: 13, B: 3, C: 30, Line: 140},             // 329
+		{Code: template.LoadText, A: 14, B: 2324, C: 16, Line: 140},       // 330 "modules-after-12"
+		{Code: template.Has, A: 15, B: 13, C: 14, Line: 140},              // 331
+		{Code: template.JumpFalse, A: 15, B: 337, Line: 140},              // 332
+		{Code: template.LoadInt, A: 16, B: 12, Line: 140},                 // 333
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 140},               // 334
+		{Code: template.Copy, A: 9, B: 17, Line: 140},                     // 335
+		{Code: template.Jump, B: 340, Line: 140},                          // 336
+		{Code: template.LoadInt, A: 16, B: 16, Line: 140},                 // 337
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 140},               // 338
+		{Code: template.Copy, A: 9, B: 17, Line: 140},                     // 339
+		{Code: template.Field, A: 10, B: 7, Line: 141},                    // 340
+		{Code: template.LoadInt, A: 12, B: 2, Line: 141},                  // 341
+		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 141},         // 342
+		{Code: template.JumpFalse, A: 11, B: 348, Line: 141},              // 343
+		{Code: template.LoadInt, A: 13, B: 40, Line: 141},                 // 344
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 141},               // 345
+		{Code: template.Copy, A: 9, B: 14, Line: 141},                     // 346
+		{Code: template.Jump, B: 355, Line: 141},                          // 347
+		{Code: template.Field, A: 13, B: 7, Line: 141},                    // 348
+		{Code: template.LoadInt, A: 15, B: 3, Line: 141},                  // 349
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 141},         // 350
+		{Code: template.JumpFalse, A: 14, B: 355, Line: 141},              // 351
+		{Code: template.LoadInt, A: 16, B: 80, Line: 141},                 // 352
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 141},               // 353
+		{Code: template.Copy, A: 9, B: 17, Line: 141},                     // 354
+		{Code: template.Field, A: 10, B: 7, C: 2, Line: 143},              // 355
+		{Code: template.Lookup, A: 11, B: 10, C: 2, Line: 143},            // 356
+		{Code: template.Copy, A: 12, B: 11, Line: 143},                    // 357
+		{Code: template.Field, A: 13, B: 7, C: 2, Line: 144},              // 358
+		{Code: template.LoadText, A: 15, B: 2340, C: 3, Line: 144},        // 359 "blf"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 144},            // 360
+		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 361
+		{Code: template.LoadText, A: 16, B: 2343, C: 4, Line: 144},        // 362 "park"
+		{Code: template.Equal, A: 14, B: 13, C: 16, Line: 144},            // 363
+		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 364
+		{Code: template.LoadText, A: 17, B: 2347, C: 10, Line: 144},       // 365 "speed-dial"
+		{Code: template.Equal, A: 14, B: 13, C: 17, Line: 144},            // 366
+		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 367
+		{Code: template.LoadText, A: 18, B: 2357, C: 8, Line: 144},        // 368 "intercom"
+		{Code: template.Equal, A: 14, B: 13, C: 18, Line: 144},            // 369
+		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 370
+		{Code: template.LoadText, A: 19, B: 2365, C: 13, Line: 144},       // 371 "retrieve-park"
+		{Code: template.Equal, A: 14, B: 13, C: 19, Line: 144},            // 372
+		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 373
+		{Code: template.LoadText, A: 20, B: 2378, C: 8, Line: 144},        // 374 "transfer"
+		{Code: template.Equal, A: 14, B: 13, C: 20, Line: 144},            // 375
+		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 376
+		{Code: template.LoadText, A: 21, B: 2386, C: 9, Line: 144},        // 377 "voicemail"
+		{Code: template.Equal, A: 14, B: 13, C: 21, Line: 144},            // 378
+		{Code: template.JumpFalse, A: 14, B: 386, Line: 144},              // 379
+		{Code: template.Field, A: 22, B: 7, C: 3, Line: 145},              // 380
+		{Code: template.EqualInt, A: 23, B: 22, C: 2, Line: 145},          // 381
+		{Code: template.Not, A: 23, B: 23, Line: 145},                     // 382
+		{Code: template.JumpFalse, A: 23, B: 386, Line: 145},              // 383
+		{Code: template.Fail, B: 2395, C: 56, Line: 145},                  // 384 "the phone's keys dial and watch from the first line only"
+		{Code: template.Print, A: 24, Line: 145},                          // 385
+		{Code: template.Field, A: 13, B: 7, C: 2, Line: 147},              // 386
+		{Code: template.LoadText, A: 15, B: 2340, C: 3, Line: 147},        // 387 "blf"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 147},            // 388
+		{Code: template.JumpFalse, A: 14, B: 403, Line: 147},              // 389
+		{Code: template.Field, A: 16, B: 7, C: 6, Line: 148},              // 390
+		{Code: template.JumpFalse, A: 16, B: 403, Line: 148},              // 391
+		{Code: template.Copy, A: 17, B: 16, Line: 149},                    // 392
+		{Code: template.LoadBool, A: 18, Line: 150},                       // 393
+		{Code: template.Copy, A: 19, B: 18, Line: 150},                    // 394
+		{Code: template.Field, A: 20, B: 3, C: 10, Line: 151},             // 395
+		{Code: template.JumpFalse, A: 20, B: 399, Line: 151},              // 396
+		{Code: template.Equal, A: 21, B: 20, C: 17, Line: 151},            // 397
+		{Code: template.Copy, A: 19, B: 21, Line: 151},                    // 398
+		{Code: template.Not, A: 20, B: 19, Line: 152},                     // 399
+		{Code: template.JumpFalse, A: 20, B: 403, Line: 152},              // 400
+		{Code: template.Fail, B: 2451, C: 49, Line: 152},                  // 401 "the phone has one pickup code for all of its keys"
+		{Code: template.Print, A: 21, Line: 152},                          // 402
+		{Code: template.TextInt, A: 9, B: 2500, C: 15, Line: 156},         // 403 "\n<key\n lineKey."
+		{Code: template.Text, B: 2515, C: 11, Line: 156},                  // 404 ".category=\""
+		{Code: template.Print, A: 12, Line: 156},                          // 405
+		{Code: template.TextInt, A: 9, B: 2526, C: 11, Line: 157},         // 406 "\"\n lineKey."
+		{Code: template.Text, B: 2537, C: 8, Line: 157},                   // 407 ".index=\""
+		{Code: template.LoadText, A: 14, B: 2545, C: 4, Line: 157},        // 408 "Line"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 157},            // 409
+		{Code: template.JumpFalse, A: 13, B: 413, Line: 157},              // 410
+		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 157},             // 411
+		{Code: template.Jump, B: 419, Line: 157},                          // 412
+		{Code: template.LoadText, A: 16, B: 2549, C: 3, Line: 157},        // 413 "EFK"
+		{Code: template.Equal, A: 15, B: 12, C: 16, Line: 157},            // 414
+		{Code: template.JumpFalse, A: 15, B: 418, Line: 157},              // 415
+		{Code: template.PrintInt, A: 9, Line: 157},                        // 416
+		{Code: template.Jump, B: 419, Line: 157},                          // 417
+		{Code: template.Text, B: 656, C: 1, Line: 157},                    // 418 "0"
+		{Code: template.Text, B: 160, C: 1, Line: 157},                    // 419 "\""
+		{Code: template.LoadText, A: 14, B: 2552, C: 3, Line: 158},        // 420 "BLF"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 158},            // 421
+		{Code: template.JumpFalse, A: 13, B: 438, Line: 158},              // 422
+		{Code: template.TextInt, A: 9, B: 2555, C: 25, Line: 159},         // 423 "\n attendant.resourceList."
+		{Code: template.TextField, A: 7, B: 1585, C: 10, D: 4, Line: 159}, // 424 ".address=\""
+		{Code: template.TextInt, A: 9, B: 2580, C: 26, Line: 160},         // 425 "\"\n attendant.resourceList."
+		{Code: template.TextField, A: 7, B: 1602, C: 8, D: 5, Line: 160},  // 426 ".label=\""
+		{Code: template.TextInt, A: 9, B: 2580, C: 26, Line: 161},         // 427 "\"\n attendant.resourceList."
+		{Code: template.Text, B: 2606, C: 7, Line: 161},                   // 428 ".type=\""
+		{Code: template.Field, A: 15, B: 7, C: 2, Line: 161},              // 429
+		{Code: template.LoadText, A: 17, B: 2343, C: 4, Line: 161},        // 430 "park"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 161},            // 431
+		{Code: template.JumpFalse, A: 16, B: 435, Line: 161},              // 432
+		{Code: template.Text, B: 2613, C: 8, Line: 161},                   // 433 "automata"
+		{Code: template.Jump, B: 436, Line: 161},                          // 434
+		{Code: template.Text, B: 2621, C: 6, Line: 161},                   // 435 "normal"
+		{Code: template.Text, B: 160, C: 1, Line: 161},                    // 436 "\""
+		{Code: template.Jump, B: 440, Line: 158},                          // 437
+		{Code: template.TextInt, A: 9, B: 2555, C: 25, Line: 163},         // 438 "\n attendant.resourceList."
+		{Code: template.Text, B: 2627, C: 11, Line: 163},                  // 439 ".address=\"\""
+		{Code: template.LoadText, A: 14, B: 2549, C: 3, Line: 165},        // 440 "EFK"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 165},            // 441
+		{Code: template.JumpFalse, A: 13, B: 485, Line: 165},              // 442
+		{Code: template.Field, A: 15, B: 3, C: 30, Line: 166},             // 443
+		{Code: template.LoadText, A: 16, B: 2638, C: 3, Line: 166},        // 444 "efk"
+		{Code: template.Has, A: 17, B: 15, C: 16, Line: 166},              // 445
+		{Code: template.Not, A: 18, B: 17, Line: 166},                     // 446
+		{Code: template.JumpFalse, A: 18, B: 450, Line: 166},              // 447
+		{Code: template.Fail, B: 2641, C: 59, Line: 166},                  // 448 "this model's keys are lines, busy lamps and call parks only"
+		{Code: template.Print, A: 19, Line: 166},                          // 449
+		{Code: template.TextInt, A: 9, B: 2700, C: 14, Line: 167},         // 450 "\n efk.efklist."
+		{Code: template.TextInt, A: 9, B: 2714, C: 11, Line: 167},         // 451 ".mname=\"key"
+		{Code: template.TextInt, A: 9, B: 2725, C: 15, Line: 168},         // 452 "\"\n efk.efklist."
+		{Code: template.Text, B: 1602, C: 8, Line: 168},                   // 453 ".label=\""
+		{Code: template.JumpField, A: 7, B: 457, C: 5, Line: 168},         // 454
+		{Code: template.PrintField, A: 7, B: 5, Line: 168},                // 455
+		{Code: template.Jump, B: 460, Line: 168},                          // 456
 		{Code: template.Field, A: 15, B: 7, C: 2, Line: 168},              // 457
-		{Code: template.LoadText, A: 17, B: 2341, C: 10, Line: 168},       // 458 "speed-dial"
-		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 168},            // 459
-		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 460
-		{Code: template.LoadText, A: 18, B: 2351, C: 8, Line: 168},        // 461 "intercom"
-		{Code: template.Equal, A: 16, B: 15, C: 18, Line: 168},            // 462
-		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 463
-		{Code: template.LoadText, A: 19, B: 2359, C: 13, Line: 168},       // 464 "retrieve-park"
-		{Code: template.Equal, A: 16, B: 15, C: 19, Line: 168},            // 465
-		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 466
-		{Code: template.LoadText, A: 20, B: 2372, C: 8, Line: 168},        // 467 "transfer"
-		{Code: template.Equal, A: 16, B: 15, C: 20, Line: 168},            // 468
-		{Code: template.JumpTrue, A: 16, B: 472, Line: 168},               // 469
-		{Code: template.LoadText, A: 21, B: 2750, C: 4, Line: 168},        // 470 "dtmf"
-		{Code: template.Equal, A: 16, B: 15, C: 21, Line: 168},            // 471
-		{Code: template.JumpFalse, A: 16, B: 474, Line: 168},              // 472
-		{Code: template.PrintField, A: 7, B: 4, Line: 168},                // 473
-		{Code: template.Field, A: 15, B: 7, C: 2, Line: 168},              // 474
-		{Code: template.Lookup, A: 16, B: 15, C: 4, Line: 168},            // 475
-		{Code: template.Print, A: 16, Line: 168},                          // 476
-		{Code: template.TextInt, A: 9, B: 2719, C: 15, Line: 169},         // 477 "\"\n efk.efklist."
-		{Code: template.Text, B: 2754, C: 13, Line: 169},                  // 478 ".status=\"1\"/>"
-		{Code: template.Jump, B: 482, Line: 164},                          // 479
-		{Code: template.TextInt, A: 9, B: 2694, C: 14, Line: 171},         // 480 "\n efk.efklist."
-		{Code: template.Text, B: 2767, C: 13, Line: 171},                  // 481 ".status=\"0\"/>"
-		{Code: template.Next, A: 5, B: 312, Line: 136},                    // 482
-		{Code: template.Field, A: 4, C: 27, Line: 174},                    // 483
-		{Code: template.Copy, A: 5, B: 4, Line: 174},                      // 484
-		{Code: template.Range, A: 5, B: 530, Line: 174},                   // 485
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 174},                // 486
-		{Code: template.Field, A: 8, B: 7, C: 1, Line: 175},               // 487
-		{Code: template.Copy, A: 9, B: 8, Line: 175},                      // 488
-		{Code: template.JumpField, A: 7, B: 524, Line: 176},               // 489
-		{Code: template.Field, A: 10, B: 3, C: 30, Line: 177},             // 490
-		{Code: template.LoadText, A: 11, B: 2303, C: 15, Line: 177},       // 491 "modules-after-6"
-		{Code: template.Has, A: 12, B: 10, C: 11, Line: 177},              // 492
-		{Code: template.JumpFalse, A: 12, B: 498, Line: 177},              // 493
-		{Code: template.LoadInt, A: 13, B: 6, Line: 177},                  // 494
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 177},               // 495
-		{Code: template.Copy, A: 9, B: 14, Line: 177},                     // 496
-		{Code: template.Jump, B: 509, Line: 177},                          // 497
-		{Code: template.Field, A: 13, B: 3, C: 30, Line: 177},             // 498
-		{Code: template.LoadText, A: 14, B: 2318, C: 16, Line: 177},       // 499 "modules-after-12"
-		{Code: template.Has, A: 15, B: 13, C: 14, Line: 177},              // 500
-		{Code: template.JumpFalse, A: 15, B: 506, Line: 177},              // 501
-		{Code: template.LoadInt, A: 16, B: 12, Line: 177},                 // 502
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 177},               // 503
-		{Code: template.Copy, A: 9, B: 17, Line: 177},                     // 504
-		{Code: template.Jump, B: 509, Line: 177},                          // 505
-		{Code: template.LoadInt, A: 16, B: 16, Line: 177},                 // 506
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 177},               // 507
-		{Code: template.Copy, A: 9, B: 17, Line: 177},                     // 508
-		{Code: template.Field, A: 10, B: 7, Line: 178},                    // 509
-		{Code: template.LoadInt, A: 12, B: 2, Line: 178},                  // 510
-		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 178},         // 511
-		{Code: template.JumpFalse, A: 11, B: 517, Line: 178},              // 512
-		{Code: template.LoadInt, A: 13, B: 40, Line: 178},                 // 513
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 178},               // 514
-		{Code: template.Copy, A: 9, B: 14, Line: 178},                     // 515
-		{Code: template.Jump, B: 524, Line: 178},                          // 516
-		{Code: template.Field, A: 13, B: 7, Line: 178},                    // 517
-		{Code: template.LoadInt, A: 15, B: 3, Line: 178},                  // 518
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 178},         // 519
-		{Code: template.JumpFalse, A: 14, B: 524, Line: 178},              // 520
-		{Code: template.LoadInt, A: 16, B: 80, Line: 178},                 // 521
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 178},               // 522
-		{Code: template.Copy, A: 9, B: 17, Line: 178},                     // 523
-		{Code: template.TextInt, A: 9, B: 2494, C: 15, Line: 181},         // 524 "\n<key\n lineKey."
-		{Code: template.TextInt, A: 9, B: 2780, C: 32, Line: 182},         // 525 ".category=\"Unassigned\"\n lineKey."
-		{Code: template.TextInt, A: 9, B: 2812, C: 35, Line: 183},         // 526 ".index=\"0\"\n attendant.resourceList."
-		{Code: template.TextInt, A: 9, B: 2847, C: 25, Line: 184},         // 527 ".address=\"\"\n efk.efklist."
-		{Code: template.Text, B: 2767, C: 13, Line: 184},                  // 528 ".status=\"0\"/>"
-		{Code: template.Next, A: 5, B: 486, Line: 174},                    // 529
-		{Code: template.Text, B: 2872, C: 7, Line: 185},                   // 530 "\n<extra"
-		{Code: template.Field, A: 4, C: 29, Line: 187},                    // 531
-		{Code: template.Copy, A: 5, B: 4, Line: 187},                      // 532
-		{Code: template.Range, A: 5, B: 539, Line: 187},                   // 533
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 187},                // 534
-		{Code: template.TextField, A: 7, B: 2879, C: 2, Line: 188},        // 535 "\n "
-		{Code: template.TextField, A: 7, B: 1301, C: 2, D: 1, Line: 188},  // 536 "=\""
-		{Code: template.Text, B: 154, C: 1, Line: 188},                    // 537 "\""
-		{Code: template.Next, A: 5, B: 534, Line: 187},                    // 538
-		{Code: template.Text, B: 2881, C: 20, Line: 189},                  // 539 "/>\n</polycomConfig>\n"
+		{Code: template.Lookup, A: 16, B: 15, C: 5, Line: 168},            // 458
+		{Code: template.Print, A: 16, Line: 168},                          // 459
+		{Code: template.TextInt, A: 9, B: 2725, C: 15, Line: 169},         // 460 "\"\n efk.efklist."
+		{Code: template.Text, B: 2740, C: 16, Line: 169},                  // 461 ".action.string=\""
+		{Code: template.Field, A: 15, B: 7, C: 2, Line: 169},              // 462
+		{Code: template.LoadText, A: 17, B: 2347, C: 10, Line: 169},       // 463 "speed-dial"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 169},            // 464
+		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 465
+		{Code: template.LoadText, A: 18, B: 2357, C: 8, Line: 169},        // 466 "intercom"
+		{Code: template.Equal, A: 16, B: 15, C: 18, Line: 169},            // 467
+		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 468
+		{Code: template.LoadText, A: 19, B: 2365, C: 13, Line: 169},       // 469 "retrieve-park"
+		{Code: template.Equal, A: 16, B: 15, C: 19, Line: 169},            // 470
+		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 471
+		{Code: template.LoadText, A: 20, B: 2378, C: 8, Line: 169},        // 472 "transfer"
+		{Code: template.Equal, A: 16, B: 15, C: 20, Line: 169},            // 473
+		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 474
+		{Code: template.LoadText, A: 21, B: 2756, C: 4, Line: 169},        // 475 "dtmf"
+		{Code: template.Equal, A: 16, B: 15, C: 21, Line: 169},            // 476
+		{Code: template.JumpFalse, A: 16, B: 479, Line: 169},              // 477
+		{Code: template.PrintField, A: 7, B: 4, Line: 169},                // 478
+		{Code: template.Field, A: 15, B: 7, C: 2, Line: 169},              // 479
+		{Code: template.Lookup, A: 16, B: 15, C: 4, Line: 169},            // 480
+		{Code: template.Print, A: 16, Line: 169},                          // 481
+		{Code: template.TextInt, A: 9, B: 2725, C: 15, Line: 170},         // 482 "\"\n efk.efklist."
+		{Code: template.Text, B: 2760, C: 13, Line: 170},                  // 483 ".status=\"1\"/>"
+		{Code: template.Jump, B: 487, Line: 165},                          // 484
+		{Code: template.TextInt, A: 9, B: 2700, C: 14, Line: 172},         // 485 "\n efk.efklist."
+		{Code: template.Text, B: 2773, C: 13, Line: 172},                  // 486 ".status=\"0\"/>"
+		{Code: template.Next, A: 5, B: 317, Line: 137},                    // 487
+		{Code: template.Field, A: 4, C: 27, Line: 175},                    // 488
+		{Code: template.Copy, A: 5, B: 4, Line: 175},                      // 489
+		{Code: template.Range, A: 5, B: 535, Line: 175},                   // 490
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 175},                // 491
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 176},               // 492
+		{Code: template.Copy, A: 9, B: 8, Line: 176},                      // 493
+		{Code: template.JumpField, A: 7, B: 529, Line: 177},               // 494
+		{Code: template.Field, A: 10, B: 3, C: 30, Line: 178},             // 495
+		{Code: template.LoadText, A: 11, B: 2309, C: 15, Line: 178},       // 496 "modules-after-6"
+		{Code: template.Has, A: 12, B: 10, C: 11, Line: 178},              // 497
+		{Code: template.JumpFalse, A: 12, B: 503, Line: 178},              // 498
+		{Code: template.LoadInt, A: 13, B: 6, Line: 178},                  // 499
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 178},               // 500
+		{Code: template.Copy, A: 9, B: 14, Line: 178},                     // 501
+		{Code: template.Jump, B: 514, Line: 178},                          // 502
+		{Code: template.Field, A: 13, B: 3, C: 30, Line: 178},             // 503
+		{Code: template.LoadText, A: 14, B: 2324, C: 16, Line: 178},       // 504 "modules-after-12"
+		{Code: template.Has, A: 15, B: 13, C: 14, Line: 178},              // 505
+		{Code: template.JumpFalse, A: 15, B: 511, Line: 178},              // 506
+		{Code: template.LoadInt, A: 16, B: 12, Line: 178},                 // 507
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 178},               // 508
+		{Code: template.Copy, A: 9, B: 17, Line: 178},                     // 509
+		{Code: template.Jump, B: 514, Line: 178},                          // 510
+		{Code: template.LoadInt, A: 16, B: 16, Line: 178},                 // 511
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 178},               // 512
+		{Code: template.Copy, A: 9, B: 17, Line: 178},                     // 513
+		{Code: template.Field, A: 10, B: 7, Line: 179},                    // 514
+		{Code: template.LoadInt, A: 12, B: 2, Line: 179},                  // 515
+		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 179},         // 516
+		{Code: template.JumpFalse, A: 11, B: 522, Line: 179},              // 517
+		{Code: template.LoadInt, A: 13, B: 40, Line: 179},                 // 518
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 179},               // 519
+		{Code: template.Copy, A: 9, B: 14, Line: 179},                     // 520
+		{Code: template.Jump, B: 529, Line: 179},                          // 521
+		{Code: template.Field, A: 13, B: 7, Line: 179},                    // 522
+		{Code: template.LoadInt, A: 15, B: 3, Line: 179},                  // 523
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 179},         // 524
+		{Code: template.JumpFalse, A: 14, B: 529, Line: 179},              // 525
+		{Code: template.LoadInt, A: 16, B: 80, Line: 179},                 // 526
+		{Code: template.Add, A: 17, B: 9, C: 16, Line: 179},               // 527
+		{Code: template.Copy, A: 9, B: 17, Line: 179},                     // 528
+		{Code: template.TextInt, A: 9, B: 2500, C: 15, Line: 182},         // 529 "\n<key\n lineKey."
+		{Code: template.TextInt, A: 9, B: 2786, C: 32, Line: 183},         // 530 ".category=\"Unassigned\"\n lineKey."
+		{Code: template.TextInt, A: 9, B: 2818, C: 35, Line: 184},         // 531 ".index=\"0\"\n attendant.resourceList."
+		{Code: template.TextInt, A: 9, B: 2853, C: 25, Line: 185},         // 532 ".address=\"\"\n efk.efklist."
+		{Code: template.Text, B: 2773, C: 13, Line: 185},                  // 533 ".status=\"0\"/>"
+		{Code: template.Next, A: 5, B: 491, Line: 175},                    // 534
+		{Code: template.Text, B: 2878, C: 7, Line: 186},                   // 535 "\n<extra"
+		{Code: template.Field, A: 4, C: 29, Line: 188},                    // 536
+		{Code: template.Copy, A: 5, B: 4, Line: 188},                      // 537
+		{Code: template.Range, A: 5, B: 544, Line: 188},                   // 538
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 188},                // 539
+		{Code: template.TextField, A: 7, B: 2885, C: 2, Line: 189},        // 540 "\n "
+		{Code: template.TextField, A: 7, B: 1307, C: 2, D: 1, Line: 189},  // 541 "=\""
+		{Code: template.Text, B: 160, C: 1, Line: 189},                    // 542 "\""
+		{Code: template.Next, A: 5, B: 539, Line: 188},                    // 543
+		{Code: template.Text, B: 2887, C: 20, Line: 190},                  // 544 "/>\n</polycomConfig>\n"
 	},
 }
 
@@ -5917,6 +5922,10 @@ var snomPhoneHtm = template.Program{
 		"<setting_server perm=\"RW\"></setting_server>\n" +
 		"<http_client_user perm=\"R\"></http_client_user>\n" +
 		"<http_client_pass perm=\"R\"></http_client_pass>\n" +
+		"<prov_polling_enabled perm=\"R\">on</prov_polling_enabled>\n" +
+		"<prov_polling_mode perm=\"R\">random</prov_polling_mode>\n" +
+		"<prov_polling_period perm=\"R\"></prov_polling_period>\n" +
+		"<settings_refresh_timer perm=\"R\">0</settings_refresh_timer>\n" +
 		"<prov_polling_enabled perm=\"R\">off</prov_polling_enabled>\n" +
 		"<settings_refresh_timer perm=\"R\"></settings_refresh_timer>\n" +
 		"<pnp_config perm=\"R\">off</pnp_config>\n" +
@@ -5969,433 +5978,438 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Text, B: 213, C: 47, Line: 12},                    // 7 "</http_client_user>\n<http_client_pass perm=\"R\">"
 		{Code: template.Print, A: 1, Line: 13},                            // 8
 		{Code: template.Text, B: 260, C: 19, Line: 13},                    // 9 "</http_client_pass>"
-		{Code: template.Text, B: 279, C: 92, Line: 16},                    // 10 "\n<prov_polling_enabled perm=\"R\">off</prov_polling_enabled>\n<settings_refresh_timer perm=\"R\">"
-		{Code: template.PrintFieldInt, B: 21, Line: 18},                   // 11
-		{Code: template.Text, B: 371, C: 25, Line: 18},                    // 12 "</settings_refresh_timer>"
-		{Code: template.Text, B: 396, C: 38, Line: 19},                    // 13 "\n<pnp_config perm=\"R\">off</pnp_config>"
-		{Code: template.JumpField, B: 18, C: 12, Line: 21},                // 14
-		{Code: template.TextField, B: 434, C: 72, D: 12, Line: 23},        // 15 "\n<update_policy perm=\"R\">auto_update</update_policy>\n<firmware perm=\"R\">"
-		{Code: template.Text, B: 506, C: 11, Line: 23},                    // 16 "</firmware>"
-		{Code: template.Jump, B: 19, Line: 21},                            // 17
-		{Code: template.Text, B: 517, C: 54, Line: 24},                    // 18 "\n<update_policy perm=\"R\">settings_only</update_policy>"
-		{Code: template.Field, A: 1, C: 8, Line: 27},                      // 19
-		{Code: template.JumpFalse, A: 1, B: 35, Line: 27},                 // 20
-		{Code: template.Text, B: 571, C: 70, Line: 28},                    // 21 "\n<admin_mode perm=\"RW\">off</admin_mode>\n<admin_mode_password perm=\"R\">"
-		{Code: template.Print, A: 1, Line: 30},                            // 22
-		{Code: template.Text, B: 641, C: 61, Line: 30},                    // 23 "</admin_mode_password>\n<admin_mode_password_confirm perm=\"R\">"
-		{Code: template.Print, A: 1, Line: 31},                            // 24
-		{Code: template.Text, B: 702, C: 89, Line: 31},                    // 25 "</admin_mode_password_confirm>\n<http_user perm=\"R\">admin</http_user>\n<http_pass perm=\"R\">"
-		{Code: template.Print, A: 1, Line: 33},                            // 26
-		{Code: template.Text, B: 791, C: 12, Line: 33},                    // 27 "</http_pass>"
-		{Code: template.Field, A: 2, C: 30, Line: 34},                     // 28
-		{Code: template.LoadText, A: 3, B: 803, C: 13, Line: 34},          // 29 "phone-manager"
-		{Code: template.Has, A: 4, B: 2, C: 3, Line: 34},                  // 30
-		{Code: template.JumpFalse, A: 4, B: 35, Line: 34},                 // 31
-		{Code: template.Text, B: 816, C: 96, Line: 34},                    // 32 "\n<webserver_admin_name perm=\"R\">admin</webserver_admin_name>\n<webserver_admin_password perm=\"R\">"
-		{Code: template.Print, A: 1, Line: 36},                            // 33
-		{Code: template.Text, B: 912, C: 27, Line: 36},                    // 34 "</webserver_admin_password>"
-		{Code: template.Field, A: 1, C: 6, Line: 39},                      // 35
-		{Code: template.JumpFalse, A: 1, B: 44, Line: 39},                 // 36
-		{Code: template.Text, B: 939, C: 20, Line: 39},                    // 37 "\n<language perm=\"R\">"
-		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 40},               // 38
-		{Code: template.Print, A: 2, Line: 40},                            // 39
-		{Code: template.Text, B: 959, C: 35, Line: 40},                    // 40 "</language>\n<web_language perm=\"R\">"
-		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 41},               // 41
-		{Code: template.Print, A: 2, Line: 41},                            // 42
-		{Code: template.Text, B: 994, C: 15, Line: 41},                    // 43 "</web_language>"
-		{Code: template.Field, A: 1, C: 7, Line: 44},                      // 44
-		{Code: template.Copy, A: 2, B: 1, Line: 44},                       // 45
-		{Code: template.Range, A: 2, B: 52, Line: 44},                     // 46
-		{Code: template.Item, A: 2, B: 4, C: 2, Line: 44},                 // 47
-		{Code: template.TextField, A: 4, B: 1009, C: 22, Line: 45},        // 48 "\n<ntp_server perm=\"R\">"
-		{Code: template.Text, B: 1031, C: 13, Line: 45},                   // 49 "</ntp_server>"
-		{Code: template.Jump, B: 52, Line: 46},                            // 50
-		{Code: template.Next, A: 2, B: 47, Line: 44},                      // 51
-		{Code: template.Text, B: 1044, C: 78, Line: 47},                   // 52 "\n<retry_after_failed_register perm=\"R\">30,60:600</retry_after_failed_register>"
-		{Code: template.Field, A: 1, C: 24, Line: 49},                     // 53
-		{Code: template.JumpFalse, A: 1, B: 60, Line: 49},                 // 54
-		{Code: template.Text, B: 1122, C: 20, Line: 49},                   // 55 "\n<timezone perm=\"R\">"
-		{Code: template.Field, A: 2, B: 1, Line: 50},                      // 56
-		{Code: template.Lookup, A: 3, B: 2, C: 6, Line: 50},               // 57
-		{Code: template.Print, A: 3, Line: 50},                            // 58
-		{Code: template.Text, B: 1142, C: 11, Line: 50},                   // 59 "</timezone>"
-		{Code: template.Field, A: 1, C: 11, Line: 52},                     // 60
-		{Code: template.JumpField, A: 1, B: 67, C: 1, Line: 52},           // 61
-		{Code: template.Text, B: 1153, C: 30, Line: 52},                   // 62 "\n<dkey_directory perm=\"R\">url "
-		{Code: template.Field, A: 2, C: 11, Line: 53},                     // 63
-		{Code: template.PrintField, A: 2, B: 1, Line: 53},                 // 64
-		{Code: template.Text, B: 1183, C: 17, Line: 53},                   // 65 "</dkey_directory>"
-		{Code: template.Jump, B: 68, Line: 52},                            // 66
-		{Code: template.Text, B: 1200, C: 62, Line: 54},                   // 67 "\n<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>"
-		{Code: template.Copy, A: 1, Line: 57},                             // 68
-		{Code: template.Field, A: 2, C: 25, Line: 58},                     // 69
-		{Code: template.Copy, A: 3, B: 2, Line: 58},                       // 70
-		{Code: template.Range, A: 3, B: 203, Line: 58},                    // 71
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 58},                 // 72
-		{Code: template.Field, A: 6, B: 5, C: 10, Line: 59},               // 73
-		{Code: template.Copy, A: 7, B: 6, Line: 59},                       // 74
-		{Code: template.TextInt, A: 7, B: 1262, C: 19, Line: 60},          // 75 "\n<user_active idx=\""
-		{Code: template.TextInt, A: 7, B: 1281, C: 48, Line: 61},          // 76 "\" perm=\"R\">on</user_active>\n<user_realname idx=\""
-		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 15, Line: 61}, // 77 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1340, C: 38, Line: 62},          // 78 "</user_realname>\n<user_idle_text idx=\""
-		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 14, Line: 62}, // 79 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1378, C: 34, Line: 63},          // 80 "</user_idle_text>\n<user_name idx=\""
-		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 11, Line: 63}, // 81 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1412, C: 30, Line: 64},          // 82 "</user_name>\n<user_pname idx=\""
-		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 12, Line: 64}, // 83 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1442, C: 30, Line: 65},          // 84 "</user_pname>\n<user_pass idx=\""
-		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 13, Line: 65}, // 85 "\" perm=\"R\">"
-		{Code: template.Text, B: 1472, C: 12, Line: 65},                   // 86 "</user_pass>"
-		{Code: template.TextInt, A: 7, B: 1484, C: 17, Line: 68},          // 87 "\n<user_host idx=\""
-		{Code: template.TextField, A: 5, B: 1329, C: 11, D: 1, Line: 68},  // 88 "\" perm=\"R\">"
-		{Code: template.JumpField, A: 5, B: 131, C: 2, Line: 124},         // 89
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 125},               // 90
-		{Code: template.LoadText, A: 10, B: 1501, C: 9, Line: 125},        // 91 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 125},              // 92
-		{Code: template.JumpFalse, A: 9, B: 97, Line: 125},                // 93
-		{Code: template.Text, B: 1510, C: 1, Line: 125},                   // 94 ":"
-		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 125},             // 95
-		{Code: template.Jump, B: 131, Line: 125},                          // 96
-		{Code: template.Field, A: 12, B: 5, C: 4, Line: 126},              // 97
-		{Code: template.Copy, A: 11, B: 12, Line: 126},                    // 98
-		{Code: template.JumpFalse, A: 11, B: 110, Line: 126},              // 99
-		{Code: template.Field, A: 13, B: 5, C: 3, Line: 126},              // 100
-		{Code: template.LoadText, A: 15, B: 1511, C: 3, Line: 126},        // 101 "tls"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 126},            // 102
-		{Code: template.Copy, A: 11, B: 14, Line: 126},                    // 103
-		{Code: template.JumpFalse, A: 11, B: 110, Line: 126},              // 104
-		{Code: template.Field, A: 16, B: 5, C: 2, Line: 126},              // 105
-		{Code: template.LoadInt, A: 18, B: 5061, Line: 126},               // 106
-		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 126},         // 107
-		{Code: template.Not, A: 17, B: 17, Line: 126},                     // 108
-		{Code: template.Copy, A: 11, B: 17, Line: 126},                    // 109
-		{Code: template.JumpFalse, A: 11, B: 114, Line: 126},              // 110
-		{Code: template.Text, B: 1510, C: 1, Line: 126},                   // 111 ":"
-		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 126},             // 112
-		{Code: template.Jump, B: 131, Line: 126},                          // 113
-		{Code: template.Field, A: 20, B: 5, C: 4, Line: 127},              // 114
-		{Code: template.Copy, A: 19, B: 20, Line: 127},                    // 115
-		{Code: template.JumpFalse, A: 19, B: 128, Line: 127},              // 116
-		{Code: template.Field, A: 21, B: 5, C: 3, Line: 127},              // 117
-		{Code: template.LoadText, A: 23, B: 1511, C: 3, Line: 127},        // 118 "tls"
-		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 127},            // 119
-		{Code: template.Not, A: 22, B: 22, Line: 127},                     // 120
-		{Code: template.Copy, A: 19, B: 22, Line: 127},                    // 121
-		{Code: template.JumpFalse, A: 19, B: 128, Line: 127},              // 122
-		{Code: template.Field, A: 24, B: 5, C: 2, Line: 127},              // 123
-		{Code: template.LoadInt, A: 26, B: 5060, Line: 127},               // 124
-		{Code: template.EqualInt, A: 25, B: 24, C: 26, Line: 127},         // 125
-		{Code: template.Not, A: 25, B: 25, Line: 127},                     // 126
-		{Code: template.Copy, A: 19, B: 25, Line: 127},                    // 127
-		{Code: template.JumpFalse, A: 19, B: 131, Line: 127},              // 128
-		{Code: template.Text, B: 1510, C: 1, Line: 127},                   // 129 ":"
-		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 127},             // 130
-		{Code: template.TextInt, A: 7, B: 1514, C: 33, Line: 69},          // 131 "</user_host>\n<user_outbound idx=\""
-		{Code: template.Text, B: 1329, C: 11, Line: 69},                   // 132 "\" perm=\"R\">"
-		{Code: template.JumpField, A: 5, B: 148, C: 4, Line: 134},         // 133
-		{Code: template.PrintField, A: 5, B: 4, Line: 134},                // 134
-		{Code: template.Field, A: 8, B: 5, C: 5, Line: 134},               // 135
-		{Code: template.JumpFalse, A: 8, B: 138, Line: 134},               // 136
-		{Code: template.TextInt, A: 8, B: 1510, C: 1, Line: 134},          // 137 ":"
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 135},               // 138
-		{Code: template.LoadText, A: 10, B: 1501, C: 9, Line: 135},        // 139 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 135},              // 140
-		{Code: template.Not, A: 9, B: 9, Line: 135},                       // 141
-		{Code: template.JumpFalse, A: 9, B: 147, Line: 135},               // 142
-		{Code: template.Text, B: 1547, C: 11, Line: 135},                  // 143 ";transport="
-		{Code: template.Field, A: 11, B: 5, C: 3, Line: 135},              // 144
-		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 135},            // 145
-		{Code: template.Print, A: 12, Line: 135},                          // 146
-		{Code: template.Jump, B: 161, Line: 134},                          // 147
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 136},               // 148
-		{Code: template.LoadText, A: 10, B: 1501, C: 9, Line: 136},        // 149 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 136},              // 150
-		{Code: template.Not, A: 9, B: 9, Line: 136},                       // 151
-		{Code: template.JumpFalse, A: 9, B: 161, Line: 136},               // 152
-		{Code: template.PrintField, A: 5, B: 1, Line: 136},                // 153
-		{Code: template.Field, A: 11, B: 5, C: 2, Line: 136},              // 154
-		{Code: template.JumpFalse, A: 11, B: 157, Line: 136},              // 155
-		{Code: template.TextInt, A: 11, B: 1510, C: 1, Line: 136},         // 156 ":"
-		{Code: template.Text, B: 1547, C: 11, Line: 136},                  // 157 ";transport="
-		{Code: template.Field, A: 11, B: 5, C: 3, Line: 136},              // 158
-		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 136},            // 159
-		{Code: template.Print, A: 12, Line: 136},                          // 160
-		{Code: template.TextInt, A: 7, B: 1558, C: 35, Line: 70},          // 161 "</user_outbound>\n<user_expiry idx=\""
-		{Code: template.Text, B: 1329, C: 11, Line: 70},                   // 162 "\" perm=\"R\">"
-		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 70},             // 163
-		{Code: template.TextInt, A: 7, B: 1593, C: 46, Line: 71},          // 164 "</user_expiry>\n<user_subscription_expiry idx=\""
-		{Code: template.Text, B: 1329, C: 11, Line: 71},                   // 165 "\" perm=\"R\">"
-		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 71},             // 166
-		{Code: template.Text, B: 1639, C: 27, Line: 71},                   // 167 "</user_subscription_expiry>"
-		{Code: template.TextInt, A: 7, B: 1666, C: 17, Line: 73},          // 168 "\n<user_srtp idx=\""
-		{Code: template.Text, B: 1329, C: 11, Line: 73},                   // 169 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 7, Line: 73},                // 170
-		{Code: template.LoadText, A: 10, B: 1683, C: 3, Line: 73},         // 171 "off"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 73},               // 172
-		{Code: template.JumpFalse, A: 9, B: 176, Line: 73},                // 173
-		{Code: template.Text, B: 1683, C: 3, Line: 73},                    // 174 "off"
-		{Code: template.Jump, B: 177, Line: 73},                           // 175
-		{Code: template.Text, B: 1686, C: 2, Line: 73},                    // 176 "on"
-		{Code: template.TextInt, A: 7, B: 1688, C: 29, Line: 74},          // 177 "</user_srtp>\n<user_savp idx=\""
-		{Code: template.Text, B: 1329, C: 11, Line: 74},                   // 178 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 7, Line: 74},                // 179
-		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 74},               // 180
-		{Code: template.Print, A: 9, Line: 74},                            // 181
-		{Code: template.TextInt, A: 7, B: 1717, C: 32, Line: 75},          // 182 "</user_savp>\n<user_mailbox idx=\""
-		{Code: template.Text, B: 1329, C: 11, Line: 75},                   // 183 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 8, Line: 75},                // 184
-		{Code: template.JumpFalse, A: 8, B: 187, Line: 75},                // 185
-		{Code: template.Print, A: 8, Line: 75},                            // 186
-		{Code: template.Text, B: 1749, C: 15, Line: 75},                   // 187 "</user_mailbox>"
-		{Code: template.JumpField, A: 1, B: 202, C: 28, Line: 76},         // 188
-		{Code: template.TextInt, A: 7, B: 1764, C: 27, Line: 77},          // 189 "\n<codec_priority_list idx=\""
-		{Code: template.Text, B: 1329, C: 11, Line: 77},                   // 190 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 1, C: 28, Line: 78},               // 191
-		{Code: template.Copy, A: 9, B: 8, Line: 78},                       // 192
-		{Code: template.Range, A: 9, B: 201, Line: 78},                    // 193
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 78},                // 194
-		{Code: template.JumpField, A: 11, B: 200, C: 1, Line: 78},         // 195
-		{Code: template.Field, A: 12, B: 11, Line: 78},                    // 196
-		{Code: template.Lookup, A: 13, B: 12, Line: 78},                   // 197
-		{Code: template.Print, A: 13, Line: 78},                           // 198
-		{Code: template.Text, B: 1791, C: 1, Line: 78},                    // 199 ","
-		{Code: template.Next, A: 9, B: 194, Line: 78},                     // 200
-		{Code: template.Text, B: 1792, C: 37, Line: 78},                   // 201 "telephone-event</codec_priority_list>"
-		{Code: template.Next, A: 3, B: 72, Line: 58},                      // 202
-		{Code: template.Field, A: 2, C: 26, Line: 81},                     // 203
-		{Code: template.Copy, A: 3, B: 2, Line: 81},                       // 204
-		{Code: template.Range, A: 3, B: 213, Line: 81},                    // 205
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 81},                 // 206
-		{Code: template.Text, B: 1262, C: 19, Line: 81},                   // 207 "\n<user_active idx=\""
-		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 82},              // 208
-		{Code: template.Text, B: 1829, C: 45, Line: 82},                   // 209 "\" perm=\"R\">off</user_active>\n<user_pass idx=\""
-		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 83},              // 210
-		{Code: template.Text, B: 1874, C: 23, Line: 83},                   // 211 "\" perm=\"R\"></user_pass>"
-		{Code: template.Next, A: 3, B: 206, Line: 81},                     // 212
-		{Code: template.Field, A: 2, C: 29, Line: 85},                     // 213
-		{Code: template.Copy, A: 3, B: 2, Line: 85},                       // 214
-		{Code: template.Range, A: 3, B: 222, Line: 85},                    // 215
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 85},                 // 216
-		{Code: template.TextField, A: 5, B: 1897, C: 2, Line: 86},         // 217 "\n<"
-		{Code: template.TextField, A: 5, B: 1899, C: 10, D: 1, Line: 86},  // 218 " perm=\"R\">"
-		{Code: template.TextField, A: 5, B: 1909, C: 2, Line: 86},         // 219 "</"
-		{Code: template.Text, B: 1911, C: 1, Line: 86},                    // 220 ">"
-		{Code: template.Next, A: 3, B: 216, Line: 85},                     // 221
-		{Code: template.Text, B: 1912, C: 33, Line: 87},                   // 222 "\n</phone-settings>\n<functionKeys>"
-		{Code: template.LoadInt, A: 2, Line: 92},                          // 223
-		{Code: template.Copy, A: 3, B: 2, Line: 92},                       // 224
-		{Code: template.Field, A: 4, C: 4, Line: 93},                      // 225
-		{Code: template.Copy, A: 5, B: 4, Line: 93},                       // 226
-		{Code: template.Range, A: 5, B: 236, Line: 93},                    // 227
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 93},                 // 228
-		{Code: template.Field, A: 8, B: 7, Line: 93},                      // 229
-		{Code: template.Not, A: 9, B: 8, Line: 93},                        // 230
-		{Code: template.JumpFalse, A: 9, B: 235, Line: 93},                // 231
-		{Code: template.LoadInt, A: 10, B: 1, Line: 93},                   // 232
-		{Code: template.Add, A: 11, B: 3, C: 10, Line: 93},                // 233
-		{Code: template.Copy, A: 3, B: 11, Line: 93},                      // 234
-		{Code: template.Next, A: 5, B: 228, Line: 93},                     // 235
-		{Code: template.Field, A: 4, C: 27, Line: 94},                     // 236
-		{Code: template.Copy, A: 5, B: 4, Line: 94},                       // 237
-		{Code: template.Range, A: 5, B: 247, Line: 94},                    // 238
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 94},                 // 239
-		{Code: template.Field, A: 8, B: 7, Line: 94},                      // 240
-		{Code: template.Not, A: 9, B: 8, Line: 94},                        // 241
-		{Code: template.JumpFalse, A: 9, B: 246, Line: 94},                // 242
-		{Code: template.LoadInt, A: 10, B: 1, Line: 94},                   // 243
-		{Code: template.Add, A: 11, B: 3, C: 10, Line: 94},                // 244
-		{Code: template.Copy, A: 3, B: 11, Line: 94},                      // 245
-		{Code: template.Next, A: 5, B: 239, Line: 94},                     // 246
-		{Code: template.Field, A: 4, C: 4, Line: 95},                      // 247
-		{Code: template.Copy, A: 5, B: 4, Line: 95},                       // 248
-		{Code: template.Range, A: 5, B: 407, Line: 95},                    // 249
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 95},                 // 250
-		{Code: template.LoadInt, A: 8, Line: 96},                          // 251
-		{Code: template.Copy, A: 9, B: 8, Line: 96},                       // 252
-		{Code: template.JumpField, A: 7, B: 255, Line: 97},                // 253
-		{Code: template.Copy, A: 9, B: 3, Line: 97},                       // 254
-		{Code: template.Field, A: 10, B: 7, Line: 98},                     // 255
-		{Code: template.LoadInt, A: 11, B: 1, Line: 98},                   // 256
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 98},              // 257
-		{Code: template.JumpFalse, A: 12, B: 262, Line: 98},               // 258
-		{Code: template.LoadInt, A: 13, B: 18, Line: 98},                  // 259
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 98},                // 260
-		{Code: template.Copy, A: 9, B: 14, Line: 98},                      // 261
-		{Code: template.Field, A: 10, B: 7, Line: 99},                     // 262
-		{Code: template.LoadInt, A: 11, B: 2, Line: 99},                   // 263
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 99},              // 264
-		{Code: template.JumpFalse, A: 12, B: 269, Line: 99},               // 265
-		{Code: template.LoadInt, A: 13, B: 18, Line: 99},                  // 266
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 99},                // 267
-		{Code: template.Copy, A: 9, B: 14, Line: 99},                      // 268
-		{Code: template.Text, B: 1945, C: 12, Line: 99},                   // 269 "\n<fkey idx=\""
-		{Code: template.Field, A: 10, B: 7, C: 1, Line: 100},              // 270
-		{Code: template.Add, A: 11, B: 9, C: 10, Line: 100},               // 271
-		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 100},         // 272
-		{Code: template.Print, A: 12, Line: 100},                          // 273
-		{Code: template.Text, B: 1957, C: 11, Line: 100},                  // 274 "\" context=\""
-		{Code: template.Field, A: 11, B: 7, C: 2, Line: 101},              // 275
-		{Code: template.LoadText, A: 13, B: 1968, C: 4, Line: 101},        // 276 "none"
-		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 101},            // 277
-		{Code: template.Copy, A: 10, B: 12, Line: 101},                    // 278
-		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 279
-		{Code: template.Field, A: 14, B: 7, C: 2, Line: 101},              // 280
-		{Code: template.LoadText, A: 16, B: 1972, C: 7, Line: 101},        // 281 "forward"
-		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 101},            // 282
-		{Code: template.Copy, A: 10, B: 15, Line: 101},                    // 283
-		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 284
-		{Code: template.Field, A: 17, B: 7, C: 2, Line: 101},              // 285
-		{Code: template.LoadText, A: 19, B: 1979, C: 3, Line: 101},        // 286 "dnd"
-		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 101},            // 287
-		{Code: template.Copy, A: 10, B: 18, Line: 101},                    // 288
-		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 289
-		{Code: template.Field, A: 20, B: 7, C: 2, Line: 101},              // 290
-		{Code: template.LoadText, A: 22, B: 1982, C: 4, Line: 101},        // 291 "hold"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 101},            // 292
-		{Code: template.Copy, A: 10, B: 21, Line: 101},                    // 293
-		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 294
-		{Code: template.Field, A: 23, B: 7, C: 2, Line: 101},              // 295
-		{Code: template.LoadText, A: 25, B: 1986, C: 10, Line: 101},       // 296 "conference"
-		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 101},            // 297
-		{Code: template.Copy, A: 10, B: 24, Line: 101},                    // 298
-		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 299
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 101},              // 300
-		{Code: template.LoadText, A: 28, B: 1996, C: 4, Line: 101},        // 301 "dtmf"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 101},            // 302
-		{Code: template.Copy, A: 10, B: 27, Line: 101},                    // 303
-		{Code: template.JumpTrue, A: 10, B: 309, Line: 101},               // 304
-		{Code: template.Field, A: 29, B: 7, C: 2, Line: 101},              // 305
-		{Code: template.LoadText, A: 31, B: 2000, C: 9, Line: 101},        // 306 "directory"
-		{Code: template.Equal, A: 30, B: 29, C: 31, Line: 101},            // 307
-		{Code: template.Copy, A: 10, B: 30, Line: 101},                    // 308
-		{Code: template.JumpFalse, A: 10, B: 312, Line: 101},              // 309
-		{Code: template.Text, B: 2009, C: 6, Line: 101},                   // 310 "active"
-		{Code: template.Jump, B: 313, Line: 101},                          // 311
-		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 101},             // 312
-		{Code: template.Text, B: 2015, C: 9, Line: 102},                   // 313 "\" label=\""
-		{Code: template.Field, A: 10, B: 7, C: 5, Line: 102},              // 314
-		{Code: template.JumpFalse, A: 10, B: 317, Line: 102},              // 315
-		{Code: template.Print, A: 10, Line: 102},                          // 316
-		{Code: template.Text, B: 1329, C: 11, Line: 102},                  // 317 "\" perm=\"R\">"
-		{Code: template.Field, A: 10, B: 7, C: 2, Line: 103},              // 318
-		{Code: template.LoadText, A: 12, B: 2024, C: 12, Line: 103},       // 319 "group-pickup"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 103},            // 320
-		{Code: template.JumpFalse, A: 11, B: 324, Line: 103},              // 321
-		{Code: template.Fail, B: 2036, C: 70, Line: 103},                  // 322 "a key for group pickup needs the code of the PBX: make it a speed-dial"
-		{Code: template.Print, A: 13, Line: 103},                          // 323
-		{Code: template.Field, A: 11, B: 7, C: 2, Line: 104},              // 324
-		{Code: template.LoadText, A: 13, B: 2000, C: 9, Line: 104},        // 325 "directory"
-		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 104},            // 326
-		{Code: template.Copy, A: 10, B: 12, Line: 104},                    // 327
-		{Code: template.JumpFalse, A: 10, B: 332, Line: 104},              // 328
-		{Code: template.Field, A: 14, B: 1, C: 11, Line: 104},             // 329
-		{Code: template.Field, A: 15, B: 14, C: 1, Line: 104},             // 330
-		{Code: template.Copy, A: 10, B: 15, Line: 104},                    // 331
-		{Code: template.JumpFalse, A: 10, B: 337, Line: 104},              // 332
-		{Code: template.Text, B: 2106, C: 4, Line: 104},                   // 333 "url "
-		{Code: template.Field, A: 16, B: 1, C: 11, Line: 104},             // 334
-		{Code: template.PrintField, A: 16, B: 1, Line: 104},               // 335
-		{Code: template.Jump, B: 405, Line: 104},                          // 336
-		{Code: template.Field, A: 17, B: 7, C: 2, Line: 105},              // 337
-		{Code: template.LoadText, A: 19, B: 1972, C: 7, Line: 105},        // 338 "forward"
-		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 105},            // 339
-		{Code: template.Copy, A: 16, B: 18, Line: 105},                    // 340
-		{Code: template.JumpFalse, A: 16, B: 344, Line: 105},              // 341
-		{Code: template.Field, A: 20, B: 7, C: 4, Line: 105},              // 342
-		{Code: template.Copy, A: 16, B: 20, Line: 105},                    // 343
-		{Code: template.JumpFalse, A: 16, B: 347, Line: 105},              // 344
-		{Code: template.TextField, A: 7, B: 2110, C: 9, D: 4, Line: 105},  // 345 "redirect "
-		{Code: template.Jump, B: 405, Line: 105},                          // 346
-		{Code: template.Field, A: 22, B: 7, C: 2, Line: 106},              // 347
-		{Code: template.LoadText, A: 24, B: 2119, C: 9, Line: 106},        // 348 "voicemail"
-		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 106},            // 349
-		{Code: template.Copy, A: 21, B: 23, Line: 106},                    // 350
-		{Code: template.JumpFalse, A: 21, B: 354, Line: 106},              // 351
-		{Code: template.Field, A: 25, B: 7, C: 4, Line: 106},              // 352
-		{Code: template.Copy, A: 21, B: 25, Line: 106},                    // 353
-		{Code: template.JumpFalse, A: 21, B: 357, Line: 106},              // 354
-		{Code: template.TextField, A: 7, B: 2128, C: 6, D: 4, Line: 106},  // 355 "speed "
-		{Code: template.Jump, B: 405, Line: 106},                          // 356
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 107},              // 357
-		{Code: template.Lookup, A: 27, B: 26, C: 2, Line: 107},            // 358
-		{Code: template.Print, A: 27, Line: 107},                          // 359
-		{Code: template.Field, A: 27, B: 7, C: 2, Line: 108},              // 360
-		{Code: template.LoadText, A: 29, B: 2134, C: 3, Line: 108},        // 361 "blf"
-		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 108},            // 362
-		{Code: template.Copy, A: 26, B: 28, Line: 108},                    // 363
-		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 364
-		{Code: template.Field, A: 30, B: 7, C: 2, Line: 108},              // 365
-		{Code: template.LoadText, A: 32, B: 2137, C: 10, Line: 108},       // 366 "speed-dial"
-		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 108},            // 367
-		{Code: template.Copy, A: 26, B: 31, Line: 108},                    // 368
-		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 369
-		{Code: template.Field, A: 33, B: 7, C: 2, Line: 108},              // 370
-		{Code: template.LoadText, A: 35, B: 2147, C: 8, Line: 108},        // 371 "intercom"
-		{Code: template.Equal, A: 34, B: 33, C: 35, Line: 108},            // 372
-		{Code: template.Copy, A: 26, B: 34, Line: 108},                    // 373
-		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 374
-		{Code: template.Field, A: 36, B: 7, C: 2, Line: 108},              // 375
-		{Code: template.LoadText, A: 38, B: 2155, C: 4, Line: 108},        // 376 "park"
-		{Code: template.Equal, A: 37, B: 36, C: 38, Line: 108},            // 377
-		{Code: template.Copy, A: 26, B: 37, Line: 108},                    // 378
-		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 379
-		{Code: template.Field, A: 39, B: 7, C: 2, Line: 108},              // 380
-		{Code: template.LoadText, A: 41, B: 2159, C: 13, Line: 108},       // 381 "retrieve-park"
-		{Code: template.Equal, A: 40, B: 39, C: 41, Line: 108},            // 382
-		{Code: template.Copy, A: 26, B: 40, Line: 108},                    // 383
-		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 384
-		{Code: template.Field, A: 42, B: 7, C: 2, Line: 108},              // 385
-		{Code: template.LoadText, A: 44, B: 2172, C: 8, Line: 108},        // 386 "transfer"
-		{Code: template.Equal, A: 43, B: 42, C: 44, Line: 108},            // 387
-		{Code: template.Copy, A: 26, B: 43, Line: 108},                    // 388
-		{Code: template.JumpTrue, A: 26, B: 394, Line: 108},               // 389
-		{Code: template.Field, A: 45, B: 7, C: 2, Line: 108},              // 390
-		{Code: template.LoadText, A: 47, B: 1996, C: 4, Line: 108},        // 391 "dtmf"
-		{Code: template.Equal, A: 46, B: 45, C: 47, Line: 108},            // 392
-		{Code: template.Copy, A: 26, B: 46, Line: 108},                    // 393
-		{Code: template.JumpFalse, A: 26, B: 396, Line: 108},              // 394
-		{Code: template.TextField, A: 7, B: 2180, C: 1, D: 4, Line: 108},  // 395 " "
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 109},              // 396
-		{Code: template.LoadText, A: 28, B: 2134, C: 3, Line: 109},        // 397 "blf"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 109},            // 398
-		{Code: template.JumpFalse, A: 27, B: 405, Line: 109},              // 399
-		{Code: template.JumpField, A: 7, B: 403, C: 6, Line: 109},         // 400
-		{Code: template.TextField, A: 7, B: 2181, C: 1, D: 6, Line: 109},  // 401 "|"
-		{Code: template.Jump, B: 405, Line: 109},                          // 402
-		{Code: template.JumpField, A: 1, B: 405, C: 10, Line: 109},        // 403
-		{Code: template.TextField, A: 1, B: 2181, C: 1, D: 10, Line: 109}, // 404 "|"
-		{Code: template.Text, B: 2182, C: 7, Line: 110},                   // 405 "</fkey>"
-		{Code: template.Next, A: 5, B: 250, Line: 95},                     // 406
-		{Code: template.Field, A: 4, C: 27, Line: 112},                    // 407
-		{Code: template.Copy, A: 5, B: 4, Line: 112},                      // 408
-		{Code: template.Range, A: 5, B: 436, Line: 112},                   // 409
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 112},                // 410
-		{Code: template.LoadInt, A: 8, Line: 113},                         // 411
-		{Code: template.Copy, A: 9, B: 8, Line: 113},                      // 412
-		{Code: template.JumpField, A: 7, B: 415, Line: 114},               // 413
-		{Code: template.Copy, A: 9, B: 3, Line: 114},                      // 414
-		{Code: template.Field, A: 10, B: 7, Line: 115},                    // 415
-		{Code: template.LoadInt, A: 11, B: 1, Line: 115},                  // 416
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 115},             // 417
-		{Code: template.JumpFalse, A: 12, B: 422, Line: 115},              // 418
-		{Code: template.LoadInt, A: 13, B: 18, Line: 115},                 // 419
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 115},               // 420
-		{Code: template.Copy, A: 9, B: 14, Line: 115},                     // 421
-		{Code: template.Field, A: 10, B: 7, Line: 116},                    // 422
-		{Code: template.LoadInt, A: 11, B: 2, Line: 116},                  // 423
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 116},             // 424
-		{Code: template.JumpFalse, A: 12, B: 429, Line: 116},              // 425
-		{Code: template.LoadInt, A: 13, B: 18, Line: 116},                 // 426
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 116},               // 427
-		{Code: template.Copy, A: 9, B: 14, Line: 116},                     // 428
-		{Code: template.Text, B: 1945, C: 12, Line: 116},                  // 429 "\n<fkey idx=\""
-		{Code: template.Field, A: 10, B: 7, C: 1, Line: 117},              // 430
-		{Code: template.Add, A: 11, B: 9, C: 10, Line: 117},               // 431
-		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 117},         // 432
-		{Code: template.Print, A: 12, Line: 117},                          // 433
-		{Code: template.Text, B: 2189, C: 48, Line: 117},                  // 434 "\" context=\"active\" label=\"\" perm=\"R\">none</fkey>"
-		{Code: template.Next, A: 5, B: 410, Line: 112},                    // 435
-		{Code: template.Text, B: 2237, C: 29, Line: 118},                  // 436 "\n</functionKeys>\n</settings>\n"
+		{Code: template.JumpField, B: 15, C: 43, Line: 17},                // 10
+		{Code: template.Text, B: 279, C: 143, Line: 17},                   // 11 "\n<prov_polling_enabled perm=\"R\">on</prov_polling_enabled>\n<prov_polling_mode perm=\"R\">random</prov_polling_mode>\n<prov_polling_period perm=\"R\">"
+		{Code: template.PrintFieldInt, B: 21, Line: 20},                   // 12
+		{Code: template.Text, B: 422, C: 82, Line: 20},                    // 13 "</prov_polling_period>\n<settings_refresh_timer perm=\"R\">0</settings_refresh_timer>"
+		{Code: template.Jump, B: 18, Line: 17},                            // 14
+		{Code: template.Text, B: 504, C: 92, Line: 22},                    // 15 "\n<prov_polling_enabled perm=\"R\">off</prov_polling_enabled>\n<settings_refresh_timer perm=\"R\">"
+		{Code: template.PrintFieldInt, B: 21, Line: 24},                   // 16
+		{Code: template.Text, B: 596, C: 25, Line: 24},                    // 17 "</settings_refresh_timer>"
+		{Code: template.Text, B: 621, C: 38, Line: 26},                    // 18 "\n<pnp_config perm=\"R\">off</pnp_config>"
+		{Code: template.JumpField, B: 23, C: 12, Line: 28},                // 19
+		{Code: template.TextField, B: 659, C: 72, D: 12, Line: 30},        // 20 "\n<update_policy perm=\"R\">auto_update</update_policy>\n<firmware perm=\"R\">"
+		{Code: template.Text, B: 731, C: 11, Line: 30},                    // 21 "</firmware>"
+		{Code: template.Jump, B: 24, Line: 28},                            // 22
+		{Code: template.Text, B: 742, C: 54, Line: 31},                    // 23 "\n<update_policy perm=\"R\">settings_only</update_policy>"
+		{Code: template.Field, A: 1, C: 8, Line: 34},                      // 24
+		{Code: template.JumpFalse, A: 1, B: 40, Line: 34},                 // 25
+		{Code: template.Text, B: 796, C: 70, Line: 35},                    // 26 "\n<admin_mode perm=\"RW\">off</admin_mode>\n<admin_mode_password perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 37},                            // 27
+		{Code: template.Text, B: 866, C: 61, Line: 37},                    // 28 "</admin_mode_password>\n<admin_mode_password_confirm perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 38},                            // 29
+		{Code: template.Text, B: 927, C: 89, Line: 38},                    // 30 "</admin_mode_password_confirm>\n<http_user perm=\"R\">admin</http_user>\n<http_pass perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 40},                            // 31
+		{Code: template.Text, B: 1016, C: 12, Line: 40},                   // 32 "</http_pass>"
+		{Code: template.Field, A: 2, C: 30, Line: 41},                     // 33
+		{Code: template.LoadText, A: 3, B: 1028, C: 13, Line: 41},         // 34 "phone-manager"
+		{Code: template.Has, A: 4, B: 2, C: 3, Line: 41},                  // 35
+		{Code: template.JumpFalse, A: 4, B: 40, Line: 41},                 // 36
+		{Code: template.Text, B: 1041, C: 96, Line: 41},                   // 37 "\n<webserver_admin_name perm=\"R\">admin</webserver_admin_name>\n<webserver_admin_password perm=\"R\">"
+		{Code: template.Print, A: 1, Line: 43},                            // 38
+		{Code: template.Text, B: 1137, C: 27, Line: 43},                   // 39 "</webserver_admin_password>"
+		{Code: template.Field, A: 1, C: 6, Line: 46},                      // 40
+		{Code: template.JumpFalse, A: 1, B: 49, Line: 46},                 // 41
+		{Code: template.Text, B: 1164, C: 20, Line: 46},                   // 42 "\n<language perm=\"R\">"
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 47},               // 43
+		{Code: template.Print, A: 2, Line: 47},                            // 44
+		{Code: template.Text, B: 1184, C: 35, Line: 47},                   // 45 "</language>\n<web_language perm=\"R\">"
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 48},               // 46
+		{Code: template.Print, A: 2, Line: 48},                            // 47
+		{Code: template.Text, B: 1219, C: 15, Line: 48},                   // 48 "</web_language>"
+		{Code: template.Field, A: 1, C: 7, Line: 51},                      // 49
+		{Code: template.Copy, A: 2, B: 1, Line: 51},                       // 50
+		{Code: template.Range, A: 2, B: 57, Line: 51},                     // 51
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 51},                 // 52
+		{Code: template.TextField, A: 4, B: 1234, C: 22, Line: 52},        // 53 "\n<ntp_server perm=\"R\">"
+		{Code: template.Text, B: 1256, C: 13, Line: 52},                   // 54 "</ntp_server>"
+		{Code: template.Jump, B: 57, Line: 53},                            // 55
+		{Code: template.Next, A: 2, B: 52, Line: 51},                      // 56
+		{Code: template.Text, B: 1269, C: 78, Line: 54},                   // 57 "\n<retry_after_failed_register perm=\"R\">30,60:600</retry_after_failed_register>"
+		{Code: template.Field, A: 1, C: 24, Line: 56},                     // 58
+		{Code: template.JumpFalse, A: 1, B: 65, Line: 56},                 // 59
+		{Code: template.Text, B: 1347, C: 20, Line: 56},                   // 60 "\n<timezone perm=\"R\">"
+		{Code: template.Field, A: 2, B: 1, Line: 57},                      // 61
+		{Code: template.Lookup, A: 3, B: 2, C: 6, Line: 57},               // 62
+		{Code: template.Print, A: 3, Line: 57},                            // 63
+		{Code: template.Text, B: 1367, C: 11, Line: 57},                   // 64 "</timezone>"
+		{Code: template.Field, A: 1, C: 11, Line: 59},                     // 65
+		{Code: template.JumpField, A: 1, B: 72, C: 1, Line: 59},           // 66
+		{Code: template.Text, B: 1378, C: 30, Line: 59},                   // 67 "\n<dkey_directory perm=\"R\">url "
+		{Code: template.Field, A: 2, C: 11, Line: 60},                     // 68
+		{Code: template.PrintField, A: 2, B: 1, Line: 60},                 // 69
+		{Code: template.Text, B: 1408, C: 17, Line: 60},                   // 70 "</dkey_directory>"
+		{Code: template.Jump, B: 73, Line: 59},                            // 71
+		{Code: template.Text, B: 1425, C: 62, Line: 61},                   // 72 "\n<dkey_directory perm=\"R\">keyevent F_ADR_BOOK</dkey_directory>"
+		{Code: template.Copy, A: 1, Line: 64},                             // 73
+		{Code: template.Field, A: 2, C: 25, Line: 65},                     // 74
+		{Code: template.Copy, A: 3, B: 2, Line: 65},                       // 75
+		{Code: template.Range, A: 3, B: 208, Line: 65},                    // 76
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 65},                 // 77
+		{Code: template.Field, A: 6, B: 5, C: 10, Line: 66},               // 78
+		{Code: template.Copy, A: 7, B: 6, Line: 66},                       // 79
+		{Code: template.TextInt, A: 7, B: 1487, C: 19, Line: 67},          // 80 "\n<user_active idx=\""
+		{Code: template.TextInt, A: 7, B: 1506, C: 48, Line: 68},          // 81 "\" perm=\"R\">on</user_active>\n<user_realname idx=\""
+		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 15, Line: 68}, // 82 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1565, C: 38, Line: 69},          // 83 "</user_realname>\n<user_idle_text idx=\""
+		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 14, Line: 69}, // 84 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1603, C: 34, Line: 70},          // 85 "</user_idle_text>\n<user_name idx=\""
+		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 11, Line: 70}, // 86 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1637, C: 30, Line: 71},          // 87 "</user_name>\n<user_pname idx=\""
+		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 12, Line: 71}, // 88 "\" perm=\"R\">"
+		{Code: template.TextInt, A: 7, B: 1667, C: 30, Line: 72},          // 89 "</user_pname>\n<user_pass idx=\""
+		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 13, Line: 72}, // 90 "\" perm=\"R\">"
+		{Code: template.Text, B: 1697, C: 12, Line: 72},                   // 91 "</user_pass>"
+		{Code: template.TextInt, A: 7, B: 1709, C: 17, Line: 75},          // 92 "\n<user_host idx=\""
+		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 1, Line: 75},  // 93 "\" perm=\"R\">"
+		{Code: template.JumpField, A: 5, B: 136, C: 2, Line: 131},         // 94
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 132},               // 95
+		{Code: template.LoadText, A: 10, B: 1726, C: 9, Line: 132},        // 96 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 132},              // 97
+		{Code: template.JumpFalse, A: 9, B: 102, Line: 132},               // 98
+		{Code: template.Text, B: 1735, C: 1, Line: 132},                   // 99 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 132},             // 100
+		{Code: template.Jump, B: 136, Line: 132},                          // 101
+		{Code: template.Field, A: 12, B: 5, C: 4, Line: 133},              // 102
+		{Code: template.Copy, A: 11, B: 12, Line: 133},                    // 103
+		{Code: template.JumpFalse, A: 11, B: 115, Line: 133},              // 104
+		{Code: template.Field, A: 13, B: 5, C: 3, Line: 133},              // 105
+		{Code: template.LoadText, A: 15, B: 1736, C: 3, Line: 133},        // 106 "tls"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 133},            // 107
+		{Code: template.Copy, A: 11, B: 14, Line: 133},                    // 108
+		{Code: template.JumpFalse, A: 11, B: 115, Line: 133},              // 109
+		{Code: template.Field, A: 16, B: 5, C: 2, Line: 133},              // 110
+		{Code: template.LoadInt, A: 18, B: 5061, Line: 133},               // 111
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 133},         // 112
+		{Code: template.Not, A: 17, B: 17, Line: 133},                     // 113
+		{Code: template.Copy, A: 11, B: 17, Line: 133},                    // 114
+		{Code: template.JumpFalse, A: 11, B: 119, Line: 133},              // 115
+		{Code: template.Text, B: 1735, C: 1, Line: 133},                   // 116 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 133},             // 117
+		{Code: template.Jump, B: 136, Line: 133},                          // 118
+		{Code: template.Field, A: 20, B: 5, C: 4, Line: 134},              // 119
+		{Code: template.Copy, A: 19, B: 20, Line: 134},                    // 120
+		{Code: template.JumpFalse, A: 19, B: 133, Line: 134},              // 121
+		{Code: template.Field, A: 21, B: 5, C: 3, Line: 134},              // 122
+		{Code: template.LoadText, A: 23, B: 1736, C: 3, Line: 134},        // 123 "tls"
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 134},            // 124
+		{Code: template.Not, A: 22, B: 22, Line: 134},                     // 125
+		{Code: template.Copy, A: 19, B: 22, Line: 134},                    // 126
+		{Code: template.JumpFalse, A: 19, B: 133, Line: 134},              // 127
+		{Code: template.Field, A: 24, B: 5, C: 2, Line: 134},              // 128
+		{Code: template.LoadInt, A: 26, B: 5060, Line: 134},               // 129
+		{Code: template.EqualInt, A: 25, B: 24, C: 26, Line: 134},         // 130
+		{Code: template.Not, A: 25, B: 25, Line: 134},                     // 131
+		{Code: template.Copy, A: 19, B: 25, Line: 134},                    // 132
+		{Code: template.JumpFalse, A: 19, B: 136, Line: 134},              // 133
+		{Code: template.Text, B: 1735, C: 1, Line: 134},                   // 134 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 134},             // 135
+		{Code: template.TextInt, A: 7, B: 1739, C: 33, Line: 76},          // 136 "</user_host>\n<user_outbound idx=\""
+		{Code: template.Text, B: 1554, C: 11, Line: 76},                   // 137 "\" perm=\"R\">"
+		{Code: template.JumpField, A: 5, B: 153, C: 4, Line: 141},         // 138
+		{Code: template.PrintField, A: 5, B: 4, Line: 141},                // 139
+		{Code: template.Field, A: 8, B: 5, C: 5, Line: 141},               // 140
+		{Code: template.JumpFalse, A: 8, B: 143, Line: 141},               // 141
+		{Code: template.TextInt, A: 8, B: 1735, C: 1, Line: 141},          // 142 ":"
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 142},               // 143
+		{Code: template.LoadText, A: 10, B: 1726, C: 9, Line: 142},        // 144 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 142},              // 145
+		{Code: template.Not, A: 9, B: 9, Line: 142},                       // 146
+		{Code: template.JumpFalse, A: 9, B: 152, Line: 142},               // 147
+		{Code: template.Text, B: 1772, C: 11, Line: 142},                  // 148 ";transport="
+		{Code: template.Field, A: 11, B: 5, C: 3, Line: 142},              // 149
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 142},            // 150
+		{Code: template.Print, A: 12, Line: 142},                          // 151
+		{Code: template.Jump, B: 166, Line: 141},                          // 152
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 143},               // 153
+		{Code: template.LoadText, A: 10, B: 1726, C: 9, Line: 143},        // 154 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 143},              // 155
+		{Code: template.Not, A: 9, B: 9, Line: 143},                       // 156
+		{Code: template.JumpFalse, A: 9, B: 166, Line: 143},               // 157
+		{Code: template.PrintField, A: 5, B: 1, Line: 143},                // 158
+		{Code: template.Field, A: 11, B: 5, C: 2, Line: 143},              // 159
+		{Code: template.JumpFalse, A: 11, B: 162, Line: 143},              // 160
+		{Code: template.TextInt, A: 11, B: 1735, C: 1, Line: 143},         // 161 ":"
+		{Code: template.Text, B: 1772, C: 11, Line: 143},                  // 162 ";transport="
+		{Code: template.Field, A: 11, B: 5, C: 3, Line: 143},              // 163
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 143},            // 164
+		{Code: template.Print, A: 12, Line: 143},                          // 165
+		{Code: template.TextInt, A: 7, B: 1783, C: 35, Line: 77},          // 166 "</user_outbound>\n<user_expiry idx=\""
+		{Code: template.Text, B: 1554, C: 11, Line: 77},                   // 167 "\" perm=\"R\">"
+		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 77},             // 168
+		{Code: template.TextInt, A: 7, B: 1818, C: 46, Line: 78},          // 169 "</user_expiry>\n<user_subscription_expiry idx=\""
+		{Code: template.Text, B: 1554, C: 11, Line: 78},                   // 170 "\" perm=\"R\">"
+		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 78},             // 171
+		{Code: template.Text, B: 1864, C: 27, Line: 78},                   // 172 "</user_subscription_expiry>"
+		{Code: template.TextInt, A: 7, B: 1891, C: 17, Line: 80},          // 173 "\n<user_srtp idx=\""
+		{Code: template.Text, B: 1554, C: 11, Line: 80},                   // 174 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 7, Line: 80},                // 175
+		{Code: template.LoadText, A: 10, B: 1908, C: 3, Line: 80},         // 176 "off"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 80},               // 177
+		{Code: template.JumpFalse, A: 9, B: 181, Line: 80},                // 178
+		{Code: template.Text, B: 1908, C: 3, Line: 80},                    // 179 "off"
+		{Code: template.Jump, B: 182, Line: 80},                           // 180
+		{Code: template.Text, B: 1911, C: 2, Line: 80},                    // 181 "on"
+		{Code: template.TextInt, A: 7, B: 1913, C: 29, Line: 81},          // 182 "</user_srtp>\n<user_savp idx=\""
+		{Code: template.Text, B: 1554, C: 11, Line: 81},                   // 183 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 7, Line: 81},                // 184
+		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 81},               // 185
+		{Code: template.Print, A: 9, Line: 81},                            // 186
+		{Code: template.TextInt, A: 7, B: 1942, C: 32, Line: 82},          // 187 "</user_savp>\n<user_mailbox idx=\""
+		{Code: template.Text, B: 1554, C: 11, Line: 82},                   // 188 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 5, C: 8, Line: 82},                // 189
+		{Code: template.JumpFalse, A: 8, B: 192, Line: 82},                // 190
+		{Code: template.Print, A: 8, Line: 82},                            // 191
+		{Code: template.Text, B: 1974, C: 15, Line: 82},                   // 192 "</user_mailbox>"
+		{Code: template.JumpField, A: 1, B: 207, C: 28, Line: 83},         // 193
+		{Code: template.TextInt, A: 7, B: 1989, C: 27, Line: 84},          // 194 "\n<codec_priority_list idx=\""
+		{Code: template.Text, B: 1554, C: 11, Line: 84},                   // 195 "\" perm=\"R\">"
+		{Code: template.Field, A: 8, B: 1, C: 28, Line: 85},               // 196
+		{Code: template.Copy, A: 9, B: 8, Line: 85},                       // 197
+		{Code: template.Range, A: 9, B: 206, Line: 85},                    // 198
+		{Code: template.Item, A: 9, B: 11, C: 9, Line: 85},                // 199
+		{Code: template.JumpField, A: 11, B: 205, C: 1, Line: 85},         // 200
+		{Code: template.Field, A: 12, B: 11, Line: 85},                    // 201
+		{Code: template.Lookup, A: 13, B: 12, Line: 85},                   // 202
+		{Code: template.Print, A: 13, Line: 85},                           // 203
+		{Code: template.Text, B: 2016, C: 1, Line: 85},                    // 204 ","
+		{Code: template.Next, A: 9, B: 199, Line: 85},                     // 205
+		{Code: template.Text, B: 2017, C: 37, Line: 85},                   // 206 "telephone-event</codec_priority_list>"
+		{Code: template.Next, A: 3, B: 77, Line: 65},                      // 207
+		{Code: template.Field, A: 2, C: 26, Line: 88},                     // 208
+		{Code: template.Copy, A: 3, B: 2, Line: 88},                       // 209
+		{Code: template.Range, A: 3, B: 218, Line: 88},                    // 210
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 88},                 // 211
+		{Code: template.Text, B: 1487, C: 19, Line: 88},                   // 212 "\n<user_active idx=\""
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 89},              // 213
+		{Code: template.Text, B: 2054, C: 45, Line: 89},                   // 214 "\" perm=\"R\">off</user_active>\n<user_pass idx=\""
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 90},              // 215
+		{Code: template.Text, B: 2099, C: 23, Line: 90},                   // 216 "\" perm=\"R\"></user_pass>"
+		{Code: template.Next, A: 3, B: 211, Line: 88},                     // 217
+		{Code: template.Field, A: 2, C: 29, Line: 92},                     // 218
+		{Code: template.Copy, A: 3, B: 2, Line: 92},                       // 219
+		{Code: template.Range, A: 3, B: 227, Line: 92},                    // 220
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 92},                 // 221
+		{Code: template.TextField, A: 5, B: 2122, C: 2, Line: 93},         // 222 "\n<"
+		{Code: template.TextField, A: 5, B: 2124, C: 10, D: 1, Line: 93},  // 223 " perm=\"R\">"
+		{Code: template.TextField, A: 5, B: 2134, C: 2, Line: 93},         // 224 "</"
+		{Code: template.Text, B: 2136, C: 1, Line: 93},                    // 225 ">"
+		{Code: template.Next, A: 3, B: 221, Line: 92},                     // 226
+		{Code: template.Text, B: 2137, C: 33, Line: 94},                   // 227 "\n</phone-settings>\n<functionKeys>"
+		{Code: template.LoadInt, A: 2, Line: 99},                          // 228
+		{Code: template.Copy, A: 3, B: 2, Line: 99},                       // 229
+		{Code: template.Field, A: 4, C: 4, Line: 100},                     // 230
+		{Code: template.Copy, A: 5, B: 4, Line: 100},                      // 231
+		{Code: template.Range, A: 5, B: 241, Line: 100},                   // 232
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 100},                // 233
+		{Code: template.Field, A: 8, B: 7, Line: 100},                     // 234
+		{Code: template.Not, A: 9, B: 8, Line: 100},                       // 235
+		{Code: template.JumpFalse, A: 9, B: 240, Line: 100},               // 236
+		{Code: template.LoadInt, A: 10, B: 1, Line: 100},                  // 237
+		{Code: template.Add, A: 11, B: 3, C: 10, Line: 100},               // 238
+		{Code: template.Copy, A: 3, B: 11, Line: 100},                     // 239
+		{Code: template.Next, A: 5, B: 233, Line: 100},                    // 240
+		{Code: template.Field, A: 4, C: 27, Line: 101},                    // 241
+		{Code: template.Copy, A: 5, B: 4, Line: 101},                      // 242
+		{Code: template.Range, A: 5, B: 252, Line: 101},                   // 243
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 101},                // 244
+		{Code: template.Field, A: 8, B: 7, Line: 101},                     // 245
+		{Code: template.Not, A: 9, B: 8, Line: 101},                       // 246
+		{Code: template.JumpFalse, A: 9, B: 251, Line: 101},               // 247
+		{Code: template.LoadInt, A: 10, B: 1, Line: 101},                  // 248
+		{Code: template.Add, A: 11, B: 3, C: 10, Line: 101},               // 249
+		{Code: template.Copy, A: 3, B: 11, Line: 101},                     // 250
+		{Code: template.Next, A: 5, B: 244, Line: 101},                    // 251
+		{Code: template.Field, A: 4, C: 4, Line: 102},                     // 252
+		{Code: template.Copy, A: 5, B: 4, Line: 102},                      // 253
+		{Code: template.Range, A: 5, B: 412, Line: 102},                   // 254
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 102},                // 255
+		{Code: template.LoadInt, A: 8, Line: 103},                         // 256
+		{Code: template.Copy, A: 9, B: 8, Line: 103},                      // 257
+		{Code: template.JumpField, A: 7, B: 260, Line: 104},               // 258
+		{Code: template.Copy, A: 9, B: 3, Line: 104},                      // 259
+		{Code: template.Field, A: 10, B: 7, Line: 105},                    // 260
+		{Code: template.LoadInt, A: 11, B: 1, Line: 105},                  // 261
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 105},             // 262
+		{Code: template.JumpFalse, A: 12, B: 267, Line: 105},              // 263
+		{Code: template.LoadInt, A: 13, B: 18, Line: 105},                 // 264
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 105},               // 265
+		{Code: template.Copy, A: 9, B: 14, Line: 105},                     // 266
+		{Code: template.Field, A: 10, B: 7, Line: 106},                    // 267
+		{Code: template.LoadInt, A: 11, B: 2, Line: 106},                  // 268
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 106},             // 269
+		{Code: template.JumpFalse, A: 12, B: 274, Line: 106},              // 270
+		{Code: template.LoadInt, A: 13, B: 18, Line: 106},                 // 271
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 106},               // 272
+		{Code: template.Copy, A: 9, B: 14, Line: 106},                     // 273
+		{Code: template.Text, B: 2170, C: 12, Line: 106},                  // 274 "\n<fkey idx=\""
+		{Code: template.Field, A: 10, B: 7, C: 1, Line: 107},              // 275
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 107},               // 276
+		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 107},         // 277
+		{Code: template.Print, A: 12, Line: 107},                          // 278
+		{Code: template.Text, B: 2182, C: 11, Line: 107},                  // 279 "\" context=\""
+		{Code: template.Field, A: 11, B: 7, C: 2, Line: 108},              // 280
+		{Code: template.LoadText, A: 13, B: 2193, C: 4, Line: 108},        // 281 "none"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 108},            // 282
+		{Code: template.Copy, A: 10, B: 12, Line: 108},                    // 283
+		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 284
+		{Code: template.Field, A: 14, B: 7, C: 2, Line: 108},              // 285
+		{Code: template.LoadText, A: 16, B: 2197, C: 7, Line: 108},        // 286 "forward"
+		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 108},            // 287
+		{Code: template.Copy, A: 10, B: 15, Line: 108},                    // 288
+		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 289
+		{Code: template.Field, A: 17, B: 7, C: 2, Line: 108},              // 290
+		{Code: template.LoadText, A: 19, B: 2204, C: 3, Line: 108},        // 291 "dnd"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 108},            // 292
+		{Code: template.Copy, A: 10, B: 18, Line: 108},                    // 293
+		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 294
+		{Code: template.Field, A: 20, B: 7, C: 2, Line: 108},              // 295
+		{Code: template.LoadText, A: 22, B: 2207, C: 4, Line: 108},        // 296 "hold"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 108},            // 297
+		{Code: template.Copy, A: 10, B: 21, Line: 108},                    // 298
+		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 299
+		{Code: template.Field, A: 23, B: 7, C: 2, Line: 108},              // 300
+		{Code: template.LoadText, A: 25, B: 2211, C: 10, Line: 108},       // 301 "conference"
+		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 108},            // 302
+		{Code: template.Copy, A: 10, B: 24, Line: 108},                    // 303
+		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 304
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 108},              // 305
+		{Code: template.LoadText, A: 28, B: 2221, C: 4, Line: 108},        // 306 "dtmf"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 108},            // 307
+		{Code: template.Copy, A: 10, B: 27, Line: 108},                    // 308
+		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 309
+		{Code: template.Field, A: 29, B: 7, C: 2, Line: 108},              // 310
+		{Code: template.LoadText, A: 31, B: 2225, C: 9, Line: 108},        // 311 "directory"
+		{Code: template.Equal, A: 30, B: 29, C: 31, Line: 108},            // 312
+		{Code: template.Copy, A: 10, B: 30, Line: 108},                    // 313
+		{Code: template.JumpFalse, A: 10, B: 317, Line: 108},              // 314
+		{Code: template.Text, B: 2234, C: 6, Line: 108},                   // 315 "active"
+		{Code: template.Jump, B: 318, Line: 108},                          // 316
+		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 108},             // 317
+		{Code: template.Text, B: 2240, C: 9, Line: 109},                   // 318 "\" label=\""
+		{Code: template.Field, A: 10, B: 7, C: 5, Line: 109},              // 319
+		{Code: template.JumpFalse, A: 10, B: 322, Line: 109},              // 320
+		{Code: template.Print, A: 10, Line: 109},                          // 321
+		{Code: template.Text, B: 1554, C: 11, Line: 109},                  // 322 "\" perm=\"R\">"
+		{Code: template.Field, A: 10, B: 7, C: 2, Line: 110},              // 323
+		{Code: template.LoadText, A: 12, B: 2249, C: 12, Line: 110},       // 324 "group-pickup"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 110},            // 325
+		{Code: template.JumpFalse, A: 11, B: 329, Line: 110},              // 326
+		{Code: template.Fail, B: 2261, C: 70, Line: 110},                  // 327 "a key for group pickup needs the code of the PBX: make it a speed-dial"
+		{Code: template.Print, A: 13, Line: 110},                          // 328
+		{Code: template.Field, A: 11, B: 7, C: 2, Line: 111},              // 329
+		{Code: template.LoadText, A: 13, B: 2225, C: 9, Line: 111},        // 330 "directory"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 111},            // 331
+		{Code: template.Copy, A: 10, B: 12, Line: 111},                    // 332
+		{Code: template.JumpFalse, A: 10, B: 337, Line: 111},              // 333
+		{Code: template.Field, A: 14, B: 1, C: 11, Line: 111},             // 334
+		{Code: template.Field, A: 15, B: 14, C: 1, Line: 111},             // 335
+		{Code: template.Copy, A: 10, B: 15, Line: 111},                    // 336
+		{Code: template.JumpFalse, A: 10, B: 342, Line: 111},              // 337
+		{Code: template.Text, B: 2331, C: 4, Line: 111},                   // 338 "url "
+		{Code: template.Field, A: 16, B: 1, C: 11, Line: 111},             // 339
+		{Code: template.PrintField, A: 16, B: 1, Line: 111},               // 340
+		{Code: template.Jump, B: 410, Line: 111},                          // 341
+		{Code: template.Field, A: 17, B: 7, C: 2, Line: 112},              // 342
+		{Code: template.LoadText, A: 19, B: 2197, C: 7, Line: 112},        // 343 "forward"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 112},            // 344
+		{Code: template.Copy, A: 16, B: 18, Line: 112},                    // 345
+		{Code: template.JumpFalse, A: 16, B: 349, Line: 112},              // 346
+		{Code: template.Field, A: 20, B: 7, C: 4, Line: 112},              // 347
+		{Code: template.Copy, A: 16, B: 20, Line: 112},                    // 348
+		{Code: template.JumpFalse, A: 16, B: 352, Line: 112},              // 349
+		{Code: template.TextField, A: 7, B: 2335, C: 9, D: 4, Line: 112},  // 350 "redirect "
+		{Code: template.Jump, B: 410, Line: 112},                          // 351
+		{Code: template.Field, A: 22, B: 7, C: 2, Line: 113},              // 352
+		{Code: template.LoadText, A: 24, B: 2344, C: 9, Line: 113},        // 353 "voicemail"
+		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 113},            // 354
+		{Code: template.Copy, A: 21, B: 23, Line: 113},                    // 355
+		{Code: template.JumpFalse, A: 21, B: 359, Line: 113},              // 356
+		{Code: template.Field, A: 25, B: 7, C: 4, Line: 113},              // 357
+		{Code: template.Copy, A: 21, B: 25, Line: 113},                    // 358
+		{Code: template.JumpFalse, A: 21, B: 362, Line: 113},              // 359
+		{Code: template.TextField, A: 7, B: 2353, C: 6, D: 4, Line: 113},  // 360 "speed "
+		{Code: template.Jump, B: 410, Line: 113},                          // 361
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 114},              // 362
+		{Code: template.Lookup, A: 27, B: 26, C: 2, Line: 114},            // 363
+		{Code: template.Print, A: 27, Line: 114},                          // 364
+		{Code: template.Field, A: 27, B: 7, C: 2, Line: 115},              // 365
+		{Code: template.LoadText, A: 29, B: 2359, C: 3, Line: 115},        // 366 "blf"
+		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 115},            // 367
+		{Code: template.Copy, A: 26, B: 28, Line: 115},                    // 368
+		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 369
+		{Code: template.Field, A: 30, B: 7, C: 2, Line: 115},              // 370
+		{Code: template.LoadText, A: 32, B: 2362, C: 10, Line: 115},       // 371 "speed-dial"
+		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 115},            // 372
+		{Code: template.Copy, A: 26, B: 31, Line: 115},                    // 373
+		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 374
+		{Code: template.Field, A: 33, B: 7, C: 2, Line: 115},              // 375
+		{Code: template.LoadText, A: 35, B: 2372, C: 8, Line: 115},        // 376 "intercom"
+		{Code: template.Equal, A: 34, B: 33, C: 35, Line: 115},            // 377
+		{Code: template.Copy, A: 26, B: 34, Line: 115},                    // 378
+		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 379
+		{Code: template.Field, A: 36, B: 7, C: 2, Line: 115},              // 380
+		{Code: template.LoadText, A: 38, B: 2380, C: 4, Line: 115},        // 381 "park"
+		{Code: template.Equal, A: 37, B: 36, C: 38, Line: 115},            // 382
+		{Code: template.Copy, A: 26, B: 37, Line: 115},                    // 383
+		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 384
+		{Code: template.Field, A: 39, B: 7, C: 2, Line: 115},              // 385
+		{Code: template.LoadText, A: 41, B: 2384, C: 13, Line: 115},       // 386 "retrieve-park"
+		{Code: template.Equal, A: 40, B: 39, C: 41, Line: 115},            // 387
+		{Code: template.Copy, A: 26, B: 40, Line: 115},                    // 388
+		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 389
+		{Code: template.Field, A: 42, B: 7, C: 2, Line: 115},              // 390
+		{Code: template.LoadText, A: 44, B: 2397, C: 8, Line: 115},        // 391 "transfer"
+		{Code: template.Equal, A: 43, B: 42, C: 44, Line: 115},            // 392
+		{Code: template.Copy, A: 26, B: 43, Line: 115},                    // 393
+		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 394
+		{Code: template.Field, A: 45, B: 7, C: 2, Line: 115},              // 395
+		{Code: template.LoadText, A: 47, B: 2221, C: 4, Line: 115},        // 396 "dtmf"
+		{Code: template.Equal, A: 46, B: 45, C: 47, Line: 115},            // 397
+		{Code: template.Copy, A: 26, B: 46, Line: 115},                    // 398
+		{Code: template.JumpFalse, A: 26, B: 401, Line: 115},              // 399
+		{Code: template.TextField, A: 7, B: 2405, C: 1, D: 4, Line: 115},  // 400 " "
+		{Code: template.Field, A: 26, B: 7, C: 2, Line: 116},              // 401
+		{Code: template.LoadText, A: 28, B: 2359, C: 3, Line: 116},        // 402 "blf"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 116},            // 403
+		{Code: template.JumpFalse, A: 27, B: 410, Line: 116},              // 404
+		{Code: template.JumpField, A: 7, B: 408, C: 6, Line: 116},         // 405
+		{Code: template.TextField, A: 7, B: 2406, C: 1, D: 6, Line: 116},  // 406 "|"
+		{Code: template.Jump, B: 410, Line: 116},                          // 407
+		{Code: template.JumpField, A: 1, B: 410, C: 10, Line: 116},        // 408
+		{Code: template.TextField, A: 1, B: 2406, C: 1, D: 10, Line: 116}, // 409 "|"
+		{Code: template.Text, B: 2407, C: 7, Line: 117},                   // 410 "</fkey>"
+		{Code: template.Next, A: 5, B: 255, Line: 102},                    // 411
+		{Code: template.Field, A: 4, C: 27, Line: 119},                    // 412
+		{Code: template.Copy, A: 5, B: 4, Line: 119},                      // 413
+		{Code: template.Range, A: 5, B: 441, Line: 119},                   // 414
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 119},                // 415
+		{Code: template.LoadInt, A: 8, Line: 120},                         // 416
+		{Code: template.Copy, A: 9, B: 8, Line: 120},                      // 417
+		{Code: template.JumpField, A: 7, B: 420, Line: 121},               // 418
+		{Code: template.Copy, A: 9, B: 3, Line: 121},                      // 419
+		{Code: template.Field, A: 10, B: 7, Line: 122},                    // 420
+		{Code: template.LoadInt, A: 11, B: 1, Line: 122},                  // 421
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 122},             // 422
+		{Code: template.JumpFalse, A: 12, B: 427, Line: 122},              // 423
+		{Code: template.LoadInt, A: 13, B: 18, Line: 122},                 // 424
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 122},               // 425
+		{Code: template.Copy, A: 9, B: 14, Line: 122},                     // 426
+		{Code: template.Field, A: 10, B: 7, Line: 123},                    // 427
+		{Code: template.LoadInt, A: 11, B: 2, Line: 123},                  // 428
+		{Code: template.Less, A: 12, B: 11, C: 10, Line: 123},             // 429
+		{Code: template.JumpFalse, A: 12, B: 434, Line: 123},              // 430
+		{Code: template.LoadInt, A: 13, B: 18, Line: 123},                 // 431
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 123},               // 432
+		{Code: template.Copy, A: 9, B: 14, Line: 123},                     // 433
+		{Code: template.Text, B: 2170, C: 12, Line: 123},                  // 434 "\n<fkey idx=\""
+		{Code: template.Field, A: 10, B: 7, C: 1, Line: 124},              // 435
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 124},               // 436
+		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 124},         // 437
+		{Code: template.Print, A: 12, Line: 124},                          // 438
+		{Code: template.Text, B: 2414, C: 48, Line: 124},                  // 439 "\" context=\"active\" label=\"\" perm=\"R\">none</fkey>"
+		{Code: template.Next, A: 5, B: 415, Line: 119},                    // 440
+		{Code: template.Text, B: 2462, C: 29, Line: 125},                  // 441 "\n</functionKeys>\n</settings>\n"
 	},
 }
 

@@ -47,6 +47,9 @@ type Timer struct {
 	// Days is 0 for an interval. For a time of the day it is how many days may lie
 	// between two of them.
 	Days uint64
+	// Native is the longest interval in seconds over which the phone can draw the
+	// moment of its check-in itself; 0 if it cannot.
+	Native uint64
 }
 
 // Certificate says where a vendor's client certificates carry the MAC, and who

@@ -12,7 +12,7 @@ var acme = &pack.Pack{
 		{Name: "D1", Lines: 1},
 		{Name: "A2", Lines: 2, Keys: 2, ASCII: true},
 	},
-	Checkin:   pack.Timer{Unit: 60, Min: 2, Max: 2000},
+	Checkin:   pack.Timer{Unit: 60, Min: 2, Max: 2000, Native: 120000},
 	Register:  pack.Timer{Unit: 1, Min: 30, Max: 7200},
 	Subscribe: pack.Timer{Unit: 1, Min: 30},
 	Boot:      pack.Timer{Unit: 1, Max: 60},

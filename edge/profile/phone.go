@@ -98,6 +98,8 @@ var Phone = &record.Schema{Name: "phone", Fields: append(visible(settings),
 	record.Field{Name: "url_host", Kind: record.String},
 	record.Field{Name: "url_port", Kind: record.String},
 	record.Field{Name: "url_dir", Kind: record.String, Secret: true},
+	// Whether the phone is to draw the moment of its check-in itself.
+	record.Field{Name: "checkin_native", Kind: record.Bool},
 )}
 
 // Positions in Phone after the shared ones.
@@ -129,6 +131,7 @@ const (
 	PhoneURLHost
 	PhoneURLPort
 	PhoneURLDir
+	PhoneCheckinNative
 )
 
 // visible copies fields and takes the names of the hidden ones away: their
@@ -253,6 +256,9 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 	var err *Error
 	if phone[PhoneCheckin], err = b.timer(timers, TimersCheckin, 0, "checkin", p.Checkin); err != nil {
 		return nil, err
+	}
+	if p.Checkin.Native > 0 {
+		phone[PhoneCheckinNative] = record.Truth(b.Timers[len(b.Timers)-1].Timer.Native)
 	}
 	if p.Checkin.Days > 0 {
 		s := &b.Timers[len(b.Timers)-1]
@@ -488,6 +494,19 @@ func (b *Builder) timer(timers record.Record, which int, override int64, name st
 			at = timers[which].List[0][CheckinAt].Str
 		}
 		s.Timer.Base = clock(at)
+	}
+	if which == TimersCheckin && timers != nil && timers[which].Set && timers[which].List[0][CheckinStrategy].Str == "native" {
+		what := ""
+		switch {
+		case p.Native == 0:
+			what = "is native, and the phone draws no moment over the whole interval"
+		case s.Timer.Interval > p.Native:
+			what = "is native, for which the interval is at most " + strconv.FormatUint(p.Native, 10) + " seconds"
+		}
+		if what != "" {
+			return record.Value{}, wrong(what).within("strategy").within("checkin").within("timers")
+		}
+		s.Timer.Native = true
 	}
 	if !s.Timer.InRange() {
 		err := wrong(belowRange(p))

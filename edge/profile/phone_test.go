@@ -52,6 +52,7 @@ var two = map[string][2]string{
 	"phonebook.name": {`"A"`, `"B"`}, "phonebook.url": {`"http://a/"`, `"http://b/"`},
 	"timers.checkin.interval": {"7200", "3600"}, "timers.checkin.window": {"600", "60"}, "timers.checkin.floor": {"300", "600"},
 	"timers.checkin.at":        {`"00:00"`, `"23:59"`},
+	"timers.checkin.strategy":  {`"interval"`, `"native"`},
 	"timers.register.interval": {"3000", "600"}, "timers.register.window": {"0", "60"}, "timers.register.floor": {"30", "40"},
 	"timers.subscribe.interval": {"3001", "601"}, "timers.subscribe.window": {"1", "61"}, "timers.subscribe.floor": {"31", "41"},
 	"timers.boot": {"10", "0"},
@@ -675,6 +676,36 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// A phone that draws the moment itself has the interval as it stands.
+func TestNative(t *testing.T) {
+	able, unable := *acme, *acme
+	able.Checkin.Native, unable.Checkin.Native = 43200, 0
+	for _, c := range []struct {
+		name, tenant, device string
+		pack                 *pack.Pack
+		native               bool
+		bad                  string
+	}{
+		{name: "not asked for", tenant: `{"interval":43200}`, device: `{}`, pack: &able},
+		{name: "the tenant's", tenant: `{"interval":43200,"strategy":"native"}`, device: `{}`, pack: &able, native: true},
+		{name: "the device's own", tenant: `{"interval":43200,"strategy":"native"}`, device: `{"strategy":"interval"}`, pack: &able},
+		{name: "too long", tenant: `{"interval":43260,"strategy":"native"}`, device: `{}`, pack: &able, bad: "timers.checkin.strategy: is native, for which the interval is at most 43200 seconds"},
+		{name: "a phone without", tenant: `{"strategy":"native"}`, device: `{}`, pack: &unable, bad: "timers.checkin.strategy: is native, and the phone draws no moment over the whole interval"},
+	} {
+		b := Builder{Arena: record.NewArena(64)}
+		phone, err := b.Build(mustParse(t, cases.Tenant, base(`"timers":{"checkin":`+c.tenant+`}`)), mustParse(t, cases.Device, active(`"timers":{"checkin":`+c.device+`}`)), c.pack, phoneURL)
+		if err != nil || c.bad != "" {
+			if err == nil || err.Error() != c.bad {
+				t.Errorf("%s: %v, want %q", c.name, err, c.bad)
+			}
+			continue
+		}
+		if v := b.Timers[0]; phone[PhoneCheckinNative].True() != c.native || v.Timer.Native != c.native || (v.Value.Seconds == 43200) != c.native {
+			t.Errorf("%s: %v, %+v", c.name, phone[PhoneCheckinNative], v)
+		}
+	}
+}
+
 // The names of timers are salts: a changed name changes every phone's value.
 func TestRegisterNames(t *testing.T) {
 	for i := int64(1); i <= MaxLines; i++ {
@@ -880,7 +911,7 @@ func TestPositions(t *testing.T) {
 		{Line, LineVoicemail, "voicemail"}, {Line, LineMWI, "mwi"}, {Line, LineIndex, "index"}, {Line, LineUser, "user"}, {Line, LineAuthUser, "auth_user"},
 		{Line, LinePassword, "password"}, {Line, LineLabel, "label"}, {Line, LineDisplayName, "display_name"}, {PhoneLine, LineRegistration, "registration"},
 		{Key, KeyModule, "module"}, {Key, KeyIndex, "index"}, {Key, KeyType, "type"}, {Key, KeyLine, "line"}, {Key, KeyValue, "value"}, {Key, KeyLabel, "label"}, {Key, KeyPickup, "pickup"},
-		{Timer, TimerInterval, "interval"}, {Timer, TimerWindow, "window"}, {Timer, TimerFloor, "floor"}, {Checkin, TimerFloor, "floor"}, {Checkin, CheckinAt, "at"},
+		{Timer, TimerInterval, "interval"}, {Timer, TimerWindow, "window"}, {Timer, TimerFloor, "floor"}, {Checkin, TimerFloor, "floor"}, {Checkin, CheckinAt, "at"}, {Checkin, CheckinStrategy, "strategy"},
 		{Timers, TimersCheckin, "checkin"}, {Timers, TimersRegister, "register"}, {Timers, TimersSubscribe, "subscribe"}, {Timers, TimersBoot, "boot"},
 		{Phonebook, PhonebookName, "name"}, {Phonebook, PhonebookURL, "url"}, {Setting, PairName, "name"}, {Setting, PairValue, "value"}, {Extra, PairName, "vendor"}, {Extra, PairValue, "settings"},
 		{Phone, PhoneMAC, "mac"}, {Phone, PhoneMACUpper, "MAC"}, {Phone, PhoneTenant, "tenant"}, {Phone, PhoneURL, "url"}, {Phone, PhoneCheckin, "checkin"},
@@ -888,6 +919,7 @@ func TestPositions(t *testing.T) {
 		{Phone, PhoneFreeKeys, "free_keys"}, {Phone, PhoneCodecs, "codecs"}, {Phone, PhoneExtra, "extra"}, {Phone, PhoneFeatures, "features"},
 		{Phone, PhonePhonebookPath, "phonebook_path"}, {Phone, PhoneCheckinHour, "checkin_hour"}, {Phone, PhoneCheckinMinute, "checkin_minute"}, {Phone, PhoneCheckinDays, "checkin_days"},
 		{Phone, PhoneURLHost, "url_host"}, {Phone, PhoneURLPort, "url_port"}, {Phone, PhoneURLDir, "url_dir"},
+		{Phone, PhoneCheckinNative, "checkin_native"},
 		{Phone, AdminPassword, "admin_password"}, {Phone, Keys, "keys"},
 	} {
 		if got := c.schema.Fields[c.at].Name; got != c.name {

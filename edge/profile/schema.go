@@ -37,6 +37,7 @@ var (
 	States     = []string{Active, Staged, Disabled}
 	Transports = []string{"udp", "tcp", "tls", "dns-naptr"}
 	SRTP       = []string{"off", "optional", "required"}
+	Strategies = []string{"interval", "native"}
 	Places     = []string{"jump-1", "modulo-1"}
 	Auths      = []string{"token", "basic", "digest", "open"}
 	KeyTypes   = []string{
@@ -141,10 +142,14 @@ const (
 // of the day, "at" or less than the window later.
 var Checkin = &record.Schema{Name: "checkin", Fields: append(Timer.Fields[:timerShared:timerShared],
 	record.Field{Name: "at", Kind: record.String, Rule: record.Clock, Min: 5, Max: 5},
+	record.Field{Name: "strategy", Kind: record.String, Words: Strategies},
 )}
 
-// CheckinAt is a position in Checkin, after those of Timer.
-const CheckinAt = timerShared
+// Positions in Checkin after those of Timer.
+const (
+	CheckinAt = timerShared + iota
+	CheckinStrategy
+)
 
 // Timers are the periodic duties, and the delay before the first registration
 // after a boot ("boot", seconds; 0 or absent leaves the phone alone).

@@ -30,7 +30,10 @@ func (t Timer) For(mac, name string) Value {
 	interval := t.Interval / t.Unit
 	floor := (t.Floor + t.Unit - 1) / t.Unit
 	window := t.Window / t.Unit
-	if t.Unit > 1 && t.Window > 0 {
+	if t.Native {
+		window = 0
+		v.Limits |= Native
+	} else if t.Unit > 1 && t.Window > 0 {
 		v.Limits |= Unit
 	}
 	lowest := max(floor, t.Min, 1) // a timer of zero is none

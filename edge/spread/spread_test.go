@@ -288,6 +288,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		{Timer{Interval: 3600, Window: 600, Floor: 60, Unit: 60}, Unit},
 		{Timer{Interval: 60, Window: 600, Floor: 60, Unit: 1}, Floor | Fixed},
 		{Timer{Interval: 3600, Window: 0, Floor: 60, Unit: 1}, Fixed},
+		{Timer{Interval: 3600, Window: 600, Floor: 60, Unit: 60, Native: true}, Native | Fixed},
 		{daily(0, 14400, 60), Unit},
 		{daily(0, 2*Day, 1), OneDay},
 		{daily(0, 0, 60), Fixed},

@@ -28,6 +28,8 @@ const (
 	Fixed
 	// OneDay: a time of the day has no more than a day to be in.
 	OneDay
+	// Native: the phone draws the moment itself, and all phones have the interval.
+	Native
 )
 
 // Day is a day in seconds. That a clock is put forward or back is no business of
@@ -50,7 +52,10 @@ type Timer struct {
 	// Window later, and Interval is the whole number of days between two times, in
 	// seconds. Floor, Min and Max have no meaning, and Unit divides a day.
 	Days, Base uint64
-	Place      Place
+	// Native says that the phone draws the moment of each round, or of the first, at
+	// random over the whole interval. Then there is nothing to take off.
+	Native bool
+	Place  Place
 }
 
 // TimeOfDay says whether the value is a time of the day and not an interval.

@@ -425,6 +425,7 @@ func (w *worker) timer(s profile.Spread) (found [][2]string) {
 	kind, _, register := strings.Cut(s.Name, ".")
 	v := s.Value
 	switch {
+	case v.Limits&spread.Native != 0:
 	case v.Limits&spread.Fixed != 0:
 		why := fmt.Sprintf("the window has no two values of %d s", s.Timer.Unit)
 		switch {

@@ -117,6 +117,18 @@ type Timer struct {
 	// Effective is when the phone renews what it was given, where that is known and
 	// not at the end of the value.
 	Effective *Effective `json:"effective,omitempty"`
+	// Native is the phone's own random check-in, where it has one.
+	Native *Native `json:"native,omitempty"`
+}
+
+// Native is a phone's own way of coming at random.
+type Native struct {
+	// How says what the phone does, and by which parameters.
+	How string `json:"how"`
+	// Max is the longest interval in seconds over the whole of which the phone draws, so
+	// that a profile can ask for it; 0 where the mode is another one, and not offered.
+	Max    uint64 `json:"max,omitempty"`
+	Source string `json:"source"`
 }
 
 // Effective is a moment of renewal: at Percent of the value, or between Percent and To
@@ -383,6 +395,12 @@ func (d *Descriptor) check(folder string) error {
 			fail("timer %s: is an interval, or of the kind %q with days", name, TimeOfDay)
 		}
 		source("timer "+name, t.Source)
+		if n := t.Native; n != nil {
+			if name != "checkin" || n.How == "" || n.Max > 0 && (t.Kind != "" || n.Max/t.Unit < max(t.Min, 1)) {
+				fail("timer %s: native is for check-ins at an interval: how, and max in seconds within the range", name)
+			}
+			source("timer "+name+", native", n.Source)
+		}
 		if e := t.Effective; e != nil {
 			share := e.Percent > 0 && e.Percent <= 100 && e.To <= 100 && (e.To == 0 || e.To >= e.Percent)
 			if share == (e.Before > 0) || e.Before > 0 && e.Percent+e.To > 0 || name != "register" && name != "subscribe" {
@@ -455,7 +473,11 @@ func (d *Descriptor) Agent(model, mac string) string {
 func (d *Descriptor) Pack() pack.Pack {
 	timer := func(name string) pack.Timer {
 		t := d.Timers[name]
-		return pack.Timer{Unit: t.Unit, Min: t.Min, Max: t.Max, Days: t.Days}
+		timer := pack.Timer{Unit: t.Unit, Min: t.Min, Max: t.Max, Days: t.Days}
+		if t.Native != nil {
+			timer.Native = t.Native.Max
+		}
+		return timer
 	}
 	p := pack.Pack{
 		Vendor: d.Vendor, Codecs: d.Codecs, Allow: d.Extra.Allow, Deny: d.Extra.Deny,

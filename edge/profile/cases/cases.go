@@ -44,7 +44,7 @@ const (
   "ntp": ["0.pool.ntp.org", "192.0.2.1"], "admin_password": "adminT", "codecs": ["g722", "pcma"], "pickup_code": "*8",
   "phonebook": {"name": "Book T", "url": "https://pbx.example/t.xml"}, "firmware_url": "http://fw.example/t.rom",
   "timers": {
-    "checkin": {"interval": 43200, "window": 7200, "floor": 1800, "at": "23:59"}, "register": {"interval": 1800, "window": 300, "floor": 120},
+    "checkin": {"interval": 43200, "window": 7200, "floor": 1800, "at": "23:59", "strategy": "native"}, "register": {"interval": 1800, "window": 300, "floor": 120},
     "subscribe": {"interval": 2400, "window": 400, "floor": 180}, "boot": 30
   },
   "keys": [{"module": 0, "index": 2, "type": "blf", "line": 1, "value": "1002", "label": "Bob", "pickup": "*81002"}],
@@ -60,7 +60,7 @@ const (
       "ntp": ["0.pool.ntp.org"], "admin_password": "adminR", "codecs": ["opus"], "pickup_code": "*7",
       "phonebook": {"name": "Book R", "url": "https://pbx.example/r.xml"}, "firmware_url": "http://fw.example/r.rom",
       "timers": {
-        "checkin": {"interval": 43200, "window": 14400, "floor": 1800, "at": "03:30"}, "register": {"interval": 1700, "window": 200, "floor": 100},
+        "checkin": {"interval": 43200, "window": 14400, "floor": 1800, "at": "03:30", "strategy": "interval"}, "register": {"interval": 1700, "window": 200, "floor": 100},
         "subscribe": {"interval": 2300, "window": 300, "floor": 170}, "boot": 20
       },
       "keys": [{"type": "dnd"}], "extra": {"acme": {"ring.tone": "9"}}, "template": {"acme": "new"}
@@ -77,7 +77,7 @@ const (
   "ntp": ["[2001:db8::1]"], "admin_password": "adminD", "codecs": ["opus"], "pickup_code": "*9",
   "phonebook": {"name": "Book D", "url": "https://pbx.example/d.xml"}, "firmware_url": "http://fw.example/d.rom",
   "timers": {
-    "checkin": {"interval": 86400, "window": 3600, "floor": 600, "at": "00:00"}, "register": {"interval": 600, "window": 60, "floor": 90},
+    "checkin": {"interval": 86400, "window": 3600, "floor": 600, "at": "00:00", "strategy": "interval"}, "register": {"interval": 600, "window": 60, "floor": 90},
     "subscribe": {"interval": 1200, "window": 0, "floor": 30}, "boot": 0
   },
   "keys": [{"type": "line", "line": 2}, {"module": 1, "index": 3, "type": "speed-dial", "line": 1, "value": "+38111222333", "label": "Taxi", "pickup": "*7"}],

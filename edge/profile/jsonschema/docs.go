@@ -89,6 +89,8 @@ var docs = map[string]string{
 	"checkin.floor":    "Lowest value in seconds. Where it cuts the window, the window shrinks. Without meaning for a time of the day.",
 	"checkin.at":       "When phones that come at a time of the day begin to come, as HH:MM of their own clock; without it 02:00. Others have no use for it.",
 
+	"checkin.strategy": "Who spreads the check-ins: \"interval\" gives each phone an interval of its own; with \"native\" all phones have the interval and draw a moment in it themselves, where they can.",
+
 	"phonebook":      "A directory that the phone downloads.",
 	"phonebook.name": "What the phone calls the directory.",
 	"phonebook.url":  "Where it is: an absolute http, https or tftp URL.",
