@@ -541,7 +541,8 @@ func (c *compiler) value(n parse.Node) operand {
 		c.emit(n, template.LoadText, cell, offset, length)
 		return operand{kind: record.String, cell: cell}
 	case *parse.NumberNode:
-		if !n.IsInt || n.Int64 < 0 || n.Int64 > 1<<32-1 {
+		// Digits alone: to the standard library ".0" and "1e3" are no whole numbers.
+		if !n.IsInt || n.Int64 < 0 || n.Int64 > 1<<32-1 || strings.Trim(n.Text, "0123456789") != "" {
 			c.errorf(n, "%s is not a whole number from 0 to 4294967295", n.Text)
 		}
 		cell := c.take(n, 1)

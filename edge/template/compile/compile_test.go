@@ -159,6 +159,8 @@ func TestBuildErrors(t *testing.T) {
 		"{{code .s .s}}":                  "dir/test.tmpl:1: code needs the name of a table in quotes",
 		"{{add 1}}":                       "dir/test.tmpl:1: add has 1 arguments",
 		"{{1.5}}":                         "dir/test.tmpl:1: 1.5 is not a whole number from 0 to 4294967295",
+		"{{eq .n .0}}":                    "dir/test.tmpl:1: .0 is not a whole number from 0 to 4294967295",
+		"{{1e3}}":                         "dir/test.tmpl:1: 1e3 is not a whole number from 0 to 4294967295",
 		"{{$x := 1}}{{$x = .s}}":          "dir/test.tmpl:1: $x is a number and cannot become a text",
 		"{{range $i, $e := .items}}{{$i = 1}}{{end}}":               "dir/test.tmpl:1: $i cannot be assigned",
 		`{{template "t"}}`:                                          `dir/test.tmpl:1: no template is named "t"`,
