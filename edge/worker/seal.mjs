@@ -3,7 +3,7 @@
 // never hand out what does not open, and knows no platform beyond WebCrypto.
 
 const PREFIX = "stagger-seal:";
-const FORM = new RegExp(`^${PREFIX}1:([a-z2-7]):((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$`);
+const HEADER = new RegExp(`^${PREFIX}1:([a-z2-7]):`), HEADER_LENGTH = `${PREFIX}1:a:`.length;
 const ID_LABEL = "stagger key v1\0", KEY_LABEL = "stagger seal v1\0";
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
 const NONCE_BYTES = 12;
@@ -43,12 +43,11 @@ export class Seal {
       if (this.#required) throw new Error("is not sealed");
       return value;
     }
-    const text = latin1.decode(bytes);
-    const [, id, base64] = FORM.exec(text) ?? [];
-    if (id === undefined || !isStrict(base64)) throw new Error("is sealed in a form that this version does not know");
-    const sealed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-    const additionalData = encoder.encode(text.slice(0, text.length - base64.length) + key);
-    const parameters = { name: "AES-GCM", iv: sealed.subarray(0, NONCE_BYTES), additionalData };
+    const header = latin1.decode(bytes.subarray(0, HEADER_LENGTH));
+    const [, id] = HEADER.exec(header) ?? [];
+    const sealed = id && decode(latin1.decode(bytes.subarray(HEADER_LENGTH)));
+    if (!sealed) throw new Error("is sealed in a form that this version does not know");
+    const parameters = { name: "AES-GCM", iv: sealed.subarray(0, NONCE_BYTES), additionalData: encoder.encode(header + key) };
     this.#ids ??= Promise.all(this.#masters.map(keyID));
     let wrong = "is sealed under a key that is not live";
     for (const [i, own] of (await this.#ids).entries()) {
@@ -88,9 +87,18 @@ async function derive(master, tenant) {
   return crypto.subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"]);
 }
 
-// The last digit before the padding has bits that say nothing. Of all texts for the
-// same bytes only the one where they are zero is a form.
-function isStrict(base64) {
-  const last = base64.slice(-4);
-  return btoa(atob(last)) === last;
+// Base64 in its one form: padded, nothing between, and no bits set that say nothing.
+// The platform's decoder is not strict in any of these.
+function decode(base64) {
+  if (base64.length % 4 !== 0 || /[^A-Za-z0-9+/=]/.test(base64)) return undefined;
+  let text;
+  try {
+    text = atob(base64);
+  } catch {
+    return undefined;
+  }
+  if (btoa(text.slice(text.length - text.length % 3)) !== (text.length % 3 === 0 ? "" : base64.slice(-4))) return undefined;
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }

@@ -47,7 +47,8 @@ type Descriptor struct {
 	// Addresses says what the phones' MACs begin with.
 	Addresses Addresses `json:"addresses"`
 	// UserAgent is one of the phones' own, for tools that ask as a phone would: with
-	// {model}, and with {mac} in lower case, {mac:} with colons and {MAC} in upper case.
+	// {model}, and with {mac} in lower case, {mac:} with colons, {MAC} in upper case and
+	// {MAC-} with dashes.
 	UserAgent string `json:"user_agent,omitempty"`
 	// Sources are the texts behind the facts, by the tag used elsewhere.
 	Sources map[string]string `json:"sources"`
@@ -451,7 +452,7 @@ func (d *Descriptor) check(folder string) error {
 		source("addresses", d.Addresses.Source)
 	}
 	if strings.ContainsAny(d.Agent("", ""), "{}\r\n") {
-		fail("user_agent: has {model}, {mac}, {mac:} and {MAC}, and no other braces")
+		fail("user_agent: has {model}, {mac}, {mac:}, {MAC} and {MAC-}, and no other braces")
 	}
 	for _, r := range d.Reboot {
 		source("reboot "+r.Parameter, r.Source)
@@ -462,11 +463,12 @@ func (d *Descriptor) check(folder string) error {
 // Agent is the User-Agent of a phone of this model and MAC; empty where the pack knows
 // none.
 func (d *Descriptor) Agent(model, mac string) string {
-	var colons []string
+	var bytes []string
 	for i := 0; i+2 <= len(mac); i += 2 {
-		colons = append(colons, mac[i:i+2])
+		bytes = append(bytes, mac[i:i+2])
 	}
-	return strings.NewReplacer("{model}", model, "{mac}", mac, "{mac:}", strings.Join(colons, ":"), "{MAC}", strings.ToUpper(mac)).Replace(d.UserAgent)
+	return strings.NewReplacer("{model}", model, "{mac}", mac, "{mac:}", strings.Join(bytes, ":"),
+		"{MAC}", strings.ToUpper(mac), "{MAC-}", strings.ToUpper(strings.Join(bytes, "-"))).Replace(d.UserAgent)
 }
 
 // Pack makes of a descriptor what the core works with.

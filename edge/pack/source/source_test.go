@@ -240,3 +240,11 @@ func TestReadRefuses(t *testing.T) {
 		t.Error("no folder")
 	}
 }
+
+func TestAgent(t *testing.T) {
+	d := &Descriptor{UserAgent: "Phone {model} {mac} {mac:} {MAC} {MAC-}"}
+	const want = "Phone T1 001565aabb01 00:15:65:aa:bb:01 001565AABB01 00-15-65-AA-BB-01"
+	if got := d.Agent("T1", "001565aabb01"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
