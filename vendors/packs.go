@@ -6,6 +6,7 @@ package vendors
 import (
 	"stagger/edge/escape/colon"
 	"stagger/edge/escape/keyvalue"
+	"stagger/edge/escape/quoted"
 	"stagger/edge/escape/xml"
 	"stagger/edge/pack"
 	"stagger/edge/profile"
@@ -187,6 +188,37 @@ var Packs = []pack.Pack{
 			{Prefix: "security.tuz", Kind: "security"},
 			{Prefix: "startup.tuz", Kind: "startup-encrypted"},
 			{Prefix: "", Suffix: ".tuz", MAC: true, Kind: "encrypted"},
+		},
+	},
+	{
+		Vendor:      "panasonic",
+		Checkin:     pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0x9d80, Days: 0x0, Native: 0x0},
+		Register:    pack.Timer{Unit: 0x1, Min: 0x1, Max: 0xffffffff, Days: 0x0, Native: 0x0},
+		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1, Max: 0xffffffff, Days: 0x0, Native: 0x0},
+		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
+		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Codecs:      []string{"g722", "pcma", "g729", "pcmu"},
+		Allow:       []string{"DISPLAY_DATE_PATTERN", "DISPLAY_TIME_PATTERN", "KEY_PAD_TONE", "POUND_KEY_DELIMITER_ENABLE", "FIRSTDIGIT_TIM", "INTDIGIT_TIM", "CW_ENABLE_*", "DIAL_TONE*", "BUSY_TONE*", "REORDER_TONE*", "RINGBACK_TONE*", "HOLD_RECALL_TIM", "AUTO_CALL_HOLD", "ONHOOK_TRANSFER_ENABLE", "REDIALKEY_CALLLOG_ENABLE", "RTP_PTIME", "DSCP_*"},
+		Deny:        []string{},
+		Models: []pack.Model{
+			{Name: "KX-HDV100", Lines: 1, Keys: 0},
+			{Name: "KX-HDV130", Lines: 2, Keys: 2, Features: []string{"blf"}},
+			{Name: "KX-HDV230", Lines: 6, Keys: 24, Modules: 1, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "KX-HDV330", Lines: 12, Keys: 24, Modules: 1, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "KX-HDV430", Lines: 16, Keys: 24, Modules: 1, ModuleKeys: 40, Features: []string{"blf"}},
+			{Name: "KX-UT113", Lines: 2, Keys: 0, Features: []string{"ut"}},
+			{Name: "KX-UT123", Lines: 2, Keys: 0, Features: []string{"ut"}},
+			{Name: "KX-UT133", Lines: 4, Keys: 24, Features: []string{"blf", "ut"}},
+			{Name: "KX-UT136", Lines: 4, Keys: 24, Features: []string{"blf", "ut"}},
+			{Name: "KX-UT248", Lines: 6, Keys: 24, Features: []string{"blf", "ut"}},
+			{Name: "KX-UT670", Lines: 6, Keys: 24, Features: []string{"blf", "ut"}},
+			{Name: "KX-TGP500", Lines: 8, Keys: 0, Features: []string{"pcc"}},
+			{Name: "KX-TGP550", Lines: 8, Keys: 0, Features: []string{"pcc"}},
+			{Name: "KX-TGP600", Lines: 8, Keys: 0},
+		},
+		Files: []pack.File{
+			{Prefix: "KX-*.cfg", Kind: "model"},
+			{Prefix: "Config", Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/plain; charset=utf-8", Program: &panasonicMacCfg},
 		},
 	},
 	{
@@ -4538,6 +4570,548 @@ var mitelMacCfg = template.Program{
 		{Code: template.TextField, A: 14, B: 276, C: 2, D: 1, Line: 138},  // 453 ": "
 		{Code: template.Next, A: 12, B: 448, Line: 137},                   // 454
 		{Code: template.Text, B: 19, C: 1, Line: 139},                     // 455 "\n"
+	},
+}
+
+var panasonicTables = []template.Table{
+	{Name: "codec", Words: "g722\t0\n" +
+		"g729\t3\n" +
+		"pcma\t1\n" +
+		"pcmu\t4\n"},
+	{Name: "key", Words: "blf\tX_PANASONIC_IPTEL_BLF\n" +
+		"group-pickup\tX_PANASONIC_IPTEL_ONETOUCH\n" +
+		"line\tX_PANASONIC_IPTEL_LINE\n" +
+		"none\t\n" +
+		"retrieve-park\tX_PANASONIC_IPTEL_ONETOUCH\n" +
+		"speed-dial\tX_PANASONIC_IPTEL_ONETOUCH\n" +
+		"voicemail\tX_PANASONIC_IPTEL_ONETOUCH\n"},
+	{Name: "language", Words: "en\ten-US\n" +
+		"en-US\ten-US\n"},
+	{Name: "srtp", Words: "off\t1\n" +
+		"optional\t2\n" +
+		"required\t0\n"},
+	{Name: "transport", Words: "tcp\t1\n" +
+		"tls\t2\n" +
+		"udp\t0\n"},
+	{Name: "ut-key", Words: "blf\tX_PANASONIC_IPTEL_CONTACT\n" +
+		"group-pickup\tX_PANASONIC_IPTEL_ONETOUCH\n" +
+		"line\tX_PANASONIC_IPTEL_DN\n" +
+		"none\t\n" +
+		"retrieve-park\tX_PANASONIC_IPTEL_ONETOUCH\n" +
+		"speed-dial\tX_PANASONIC_IPTEL_ONETOUCH\n" +
+		"voicemail\tX_PANASONIC_IPTEL_ONETOUCH\n"},
+}
+
+var panasonicMacCfg = template.Program{
+	Source: "mac.cfg.tmpl",
+	Cells:  24,
+	Escape: quoted.Append,
+	Root:   profile.Phone,
+	Check:  quoted.CheckFile,
+	Tables: panasonicTables,
+	Text: "pcc# PCC Standard Format File # DO NOT CHANGE THIS LINE!# Panasonic SIP Phone Standard Format File # DO NOT CHANGE THIS LINE!\r\n" +
+		"PROVISION_ENABLE=\"Y\"\r\n" +
+		"CFG_STANDARD_FILE_PATH=\"://:@/Config.cfg\"\r\n" +
+		"CFG_PRODUCT_FILE_PATH=\"\"\r\n" +
+		"CFG_MASTER_FILE_PATH=\"\"\r\n" +
+		"CFG_CYCLIC=\"Y\"\r\n" +
+		"CFG_CYCLIC_INTVL=\"\"\r\n" +
+		"CFG_RTRY_INTVL=\"30\"\r\n" +
+		"CFG_RESYNC_TIME=\"\"\r\n" +
+		"CFG_RESYNC_FROM_SIP=\"check-sync\"\r\n" +
+		"FIRM_UPGRADE_ENABLE=\"Y\"\r\n" +
+		"FIRM_UPGRADE_AUTO=\"Y\"\r\n" +
+		"FIRM_FILE_PATH=\"\"\r\n" +
+		"FIRM_UPGRADE_ENABLE=\"N\"\r\n" +
+		"ADMIN_PASS=\"\r\n" +
+		"DEFAULT_LANGUAGE=\"\r\n" +
+		"NTP_ADDR=\"\r\n" +
+		"LOCAL_TIME_ZONE_POSIX=\"\"\r\n" +
+		"TIME_ZONE=\"-the phone cannot express when summer time changes in this time zone\r\n" +
+		"DST_ENABLE=\"Y\"\r\n" +
+		"DST_OFFSET=\"\"\r\n" +
+		"DST_START_MONTH=\"\"\r\n" +
+		"DST_START_ORDINAL_DAY=\"\"\r\n" +
+		"DST_START_DAY_OF_WEEK=\"\"\r\n" +
+		"DST_START_TIME=\"\"\r\n" +
+		"DST_STOP_MONTH=\"\"\r\n" +
+		"DST_STOP_ORDINAL_DAY=\"\"\r\n" +
+		"DST_STOP_DAY_OF_WEEK=\"\"\r\n" +
+		"DST_STOP_TIME=\"\r\n" +
+		"DST_ENABLE=\"N\"\r\n" +
+		"NUM_PLAN_PICKUP_DIRECT=\"NY\r\n" +
+		"VM_SUBSCRIBE_ENABLE=\"the codecs of this model have other settings, which are not known well enough\r\n" +
+		"LINE_ENABLE_=\"Enabled\"\r\n" +
+		"PHONE_NUMBER_=\"\"\r\n" +
+		"SIP_URI_=\"\"\r\n" +
+		"DISPLAY_NAME_\"\r\n" +
+		"SIP_AUTHID_\"\r\n" +
+		"SIP_PASS_\"\r\n" +
+		"SIP_RGSTR_ADDR_\"\r\n" +
+		"SIP_RGSTR_PORT_\"\r\n" +
+		"SIP_PRXY_ADDR_\"\r\n" +
+		"SIP_PRXY_PORT_\"\r\n" +
+		"SIP_PRSNC_ADDR_\"\r\n" +
+		"SIP_PRSNC_PORT_\"\r\n" +
+		"SIP_SVCDOMAIN_\r\n" +
+		"SIP_OUTPROXY_ADDR_\"\r\n" +
+		"SIP_OUTPROXY_PORT_=\"\"\r\n" +
+		"SIP_2NDPROXY_ADDR_=\"\"\r\n" +
+		"SIP_2NDRGSTR_ADDR_=\"\"\r\n" +
+		"SIP_DNSSRV_ENA_=\"N\"\r\n" +
+		"SIP_TRANSPORT_\"\r\n" +
+		"SIP_TLS_MODE_tls10\"\r\n" +
+		"SRTP_CONNECT_MODE_\r\n" +
+		"REG_EXPIRE_TIME_\"\r\n" +
+		"REG_INTERVAL_RATE_=\"90\"\r\n" +
+		"REG_RTX_INTVL_=\"60\"\r\n" +
+		"SIP_SUBS_EXPIRE_\"\r\n" +
+		"SUB_INTERVAL_RATE_=\"90\"\r\n" +
+		"SUB_RTX_INTVL_=\"60\"\r\n" +
+		"VM_NUMBER_\r\n" +
+		"CODEC_ENABLE_\r\n" +
+		"CODEC_PRIORITY=\"Disabled\"\r\n" +
+		"PHONE_NUMBER_=\"\"\r\n" +
+		"SIP_AUTHID_=\"\"\r\n" +
+		"SIP_PASS_uta key has no pickup code of its own here: the phone has one for allFLEXDSSvoicemailgroup-pickupthis key needs the number to dial as its value\r\n" +
+		"_BUTTON_FACILITY_ACT\"\r\n" +
+		"_BUTTON_FACILITY_ARGline,blf_BUTTON_QUICK_DIALX_PANASONIC_IPTEL_ONETOUCH_BUTTON_LABEL=\"\"\r\n",
+	Ops: []template.Op{
+		{Code: template.Field, A: 1, C: 30, Line: 4},                     // 0
+		{Code: template.LoadText, A: 2, C: 3, Line: 4},                   // 1 "pcc"
+		{Code: template.Has, A: 3, B: 1, C: 2, Line: 4},                  // 2
+		{Code: template.JumpFalse, A: 3, B: 6, Line: 4},                  // 3
+		{Code: template.Text, B: 3, C: 53, Line: 4},                      // 4 "# PCC Standard Format File # DO NOT CHANGE THIS LINE!"
+		{Code: template.Jump, B: 7, Line: 4},                             // 5
+		{Code: template.Text, B: 56, C: 69, Line: 4},                     // 6 "# Panasonic SIP Phone Standard Format File # DO NOT CHANGE THIS LINE!"
+		{Code: template.TextField, B: 125, C: 48, D: 31, Line: 7},        // 7 "\r\nPROVISION_ENABLE=\"Y\"\r\nCFG_STANDARD_FILE_PATH=\""
+		{Code: template.Text, B: 173, C: 3, Line: 7},                     // 8 "://"
+		{Code: template.Field, A: 1, C: 20, Line: 7},                     // 9
+		{Code: template.JumpFalse, A: 1, B: 15, Line: 7},                 // 10
+		{Code: template.PrintField, B: 16, Line: 7},                      // 11
+		{Code: template.Text, B: 176, C: 1, Line: 7},                     // 12 ":"
+		{Code: template.Print, A: 1, Line: 7},                            // 13
+		{Code: template.Text, B: 177, C: 1, Line: 7},                     // 14 "@"
+		{Code: template.PrintField, B: 32, Line: 7},                      // 15
+		{Code: template.TextField, B: 178, C: 7, D: 17, Line: 7},         // 16 "/Config"
+		{Code: template.Text, B: 185, C: 92, Line: 7},                    // 17 ".cfg\"\r\nCFG_PRODUCT_FILE_PATH=\"\"\r\nCFG_MASTER_FILE_PATH=\"\"\r\nCFG_CYCLIC=\"Y\"\r\nCFG_CYCLIC_INTVL=\""
+		{Code: template.PrintFieldInt, B: 21, Line: 11},                  // 18
+		{Code: template.Text, B: 277, C: 76, Line: 11},                   // 19 "\"\r\nCFG_RTRY_INTVL=\"30\"\r\nCFG_RESYNC_TIME=\"\"\r\nCFG_RESYNC_FROM_SIP=\"check-sync\""
+		{Code: template.JumpField, B: 24, C: 12, Line: 15},               // 20
+		{Code: template.TextField, B: 353, C: 66, D: 12, Line: 18},       // 21 "\r\nFIRM_UPGRADE_ENABLE=\"Y\"\r\nFIRM_UPGRADE_AUTO=\"Y\"\r\nFIRM_FILE_PATH=\""
+		{Code: template.Text, B: 419, C: 1, Line: 18},                    // 22 "\""
+		{Code: template.Jump, B: 25, Line: 15},                           // 23
+		{Code: template.Text, B: 420, C: 25, Line: 19},                   // 24 "\r\nFIRM_UPGRADE_ENABLE=\"N\""
+		{Code: template.Field, A: 1, C: 8, Line: 22},                     // 25
+		{Code: template.JumpFalse, A: 1, B: 30, Line: 22},                // 26
+		{Code: template.Text, B: 445, C: 14, Line: 22},                   // 27 "\r\nADMIN_PASS=\""
+		{Code: template.Print, A: 1, Line: 23},                           // 28
+		{Code: template.Text, B: 419, C: 1, Line: 23},                    // 29 "\""
+		{Code: template.Field, A: 1, C: 6, Line: 25},                     // 30
+		{Code: template.JumpFalse, A: 1, B: 36, Line: 25},                // 31
+		{Code: template.Text, B: 459, C: 20, Line: 25},                   // 32 "\r\nDEFAULT_LANGUAGE=\""
+		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 26},              // 33
+		{Code: template.Print, A: 2, Line: 26},                           // 34
+		{Code: template.Text, B: 419, C: 1, Line: 26},                    // 35 "\""
+		{Code: template.Field, A: 1, C: 7, Line: 28},                     // 36
+		{Code: template.Copy, A: 2, B: 1, Line: 28},                      // 37
+		{Code: template.Range, A: 2, B: 45, Line: 28},                    // 38
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 28},                // 39
+		{Code: template.Not, A: 6, B: 5, Line: 29},                       // 40
+		{Code: template.JumpFalse, A: 6, B: 44, Line: 29},                // 41
+		{Code: template.TextField, A: 4, B: 479, C: 12, Line: 30},        // 42 "\r\nNTP_ADDR=\""
+		{Code: template.Text, B: 419, C: 1, Line: 30},                    // 43 "\""
+		{Code: template.Next, A: 2, B: 39, Line: 28},                     // 44
+		{Code: template.Field, A: 1, C: 24, Line: 33},                    // 45
+		{Code: template.JumpFalse, A: 1, B: 165, Line: 33},               // 46
+		{Code: template.Text, B: 491, C: 39, Line: 33},                   // 47 "\r\nLOCAL_TIME_ZONE_POSIX=\"\"\r\nTIME_ZONE=\""
+		{Code: template.Field, A: 2, B: 1, C: 2, Line: 139},              // 48
+		{Code: template.Copy, A: 3, B: 2, Line: 139},                     // 49
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 140},                // 50
+		{Code: template.Copy, A: 3, B: 4, Line: 140},                     // 51
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 140},              // 52
+		{Code: template.Add, A: 6, B: 3, C: 5, Line: 140},                // 53
+		{Code: template.Copy, A: 3, B: 6, Line: 140},                     // 54
+		{Code: template.Add, A: 7, B: 3, C: 3, Line: 140},                // 55
+		{Code: template.Copy, A: 3, B: 7, Line: 140},                     // 56
+		{Code: template.Field, A: 8, B: 1, C: 2, Line: 140},              // 57
+		{Code: template.Add, A: 9, B: 3, C: 8, Line: 140},                // 58
+		{Code: template.Copy, A: 3, B: 9, Line: 140},                     // 59
+		{Code: template.Add, A: 10, B: 3, C: 3, Line: 140},               // 60
+		{Code: template.Copy, A: 3, B: 10, Line: 140},                    // 61
+		{Code: template.Field, A: 11, B: 1, C: 2, Line: 140},             // 62
+		{Code: template.Add, A: 12, B: 3, C: 11, Line: 140},              // 63
+		{Code: template.Copy, A: 3, B: 12, Line: 140},                    // 64
+		{Code: template.Add, A: 13, B: 3, C: 3, Line: 141},               // 65
+		{Code: template.Copy, A: 3, B: 13, Line: 141},                    // 66
+		{Code: template.Add, A: 14, B: 3, C: 3, Line: 141},               // 67
+		{Code: template.Copy, A: 3, B: 14, Line: 141},                    // 68
+		{Code: template.Field, A: 15, B: 1, C: 3, Line: 141},             // 69
+		{Code: template.Add, A: 16, B: 3, C: 15, Line: 141},              // 70
+		{Code: template.Copy, A: 3, B: 16, Line: 141},                    // 71
+		{Code: template.Copy, A: 17, B: 3, Line: 141},                    // 72
+		{Code: template.JumpFalse, A: 17, B: 78, Line: 141},              // 73
+		{Code: template.Field, A: 18, B: 1, C: 1, Line: 141},             // 74
+		{Code: template.LoadText, A: 20, B: 530, C: 1, Line: 141},        // 75 "-"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 141},           // 76
+		{Code: template.Copy, A: 17, B: 19, Line: 141},                   // 77
+		{Code: template.JumpFalse, A: 17, B: 80, Line: 141},              // 78
+		{Code: template.Text, B: 530, C: 1, Line: 141},                   // 79 "-"
+		{Code: template.PrintInt, A: 3, Line: 141},                       // 80
+		{Code: template.Text, B: 419, C: 1, Line: 35},                    // 81 "\""
+		{Code: template.JumpField, A: 1, B: 164, C: 4, Line: 36},         // 82
+		{Code: template.Field, A: 3, B: 1, C: 6, Line: 37},               // 83
+		{Code: template.Field, A: 4, B: 3, C: 5, Line: 37},               // 84
+		{Code: template.Copy, A: 2, B: 4, Line: 37},                      // 85
+		{Code: template.JumpFalse, A: 2, B: 90, Line: 37},                // 86
+		{Code: template.Field, A: 5, B: 1, C: 7, Line: 37},               // 87
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 37},               // 88
+		{Code: template.Copy, A: 2, B: 6, Line: 37},                      // 89
+		{Code: template.Not, A: 7, B: 2, Line: 37},                       // 90
+		{Code: template.JumpFalse, A: 7, B: 94, Line: 37},                // 91
+		{Code: template.Fail, B: 531, C: 67, Line: 37},                   // 92 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 8, Line: 37},                           // 93
+		{Code: template.Text, B: 598, C: 30, Line: 37},                   // 94 "\r\nDST_ENABLE=\"Y\"\r\nDST_OFFSET=\""
+		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 39},             // 95
+		{Code: template.Text, B: 628, C: 20, Line: 39},                   // 96 "\"\r\nDST_START_MONTH=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 40},               // 97
+		{Code: template.PrintFieldInt, A: 2, Line: 40},                   // 98
+		{Code: template.Text, B: 648, C: 26, Line: 40},                   // 99 "\"\r\nDST_START_ORDINAL_DAY=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 41},               // 100
+		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 41},             // 101
+		{Code: template.Text, B: 674, C: 26, Line: 41},                   // 102 "\"\r\nDST_START_DAY_OF_WEEK=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 42},               // 103
+		{Code: template.PrintFieldInt, A: 2, B: 2, Line: 42},             // 104
+		{Code: template.Text, B: 700, C: 19, Line: 42},                   // 105 "\"\r\nDST_START_TIME=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 43},               // 106
+		{Code: template.Field, A: 3, B: 2, C: 4, Line: 134},              // 107
+		{Code: template.Copy, A: 4, B: 3, Line: 134},                     // 108
+		{Code: template.Add, A: 5, B: 4, C: 4, Line: 135},                // 109
+		{Code: template.Copy, A: 4, B: 5, Line: 135},                     // 110
+		{Code: template.Field, A: 6, B: 2, C: 4, Line: 135},              // 111
+		{Code: template.Add, A: 7, B: 4, C: 6, Line: 135},                // 112
+		{Code: template.Copy, A: 4, B: 7, Line: 135},                     // 113
+		{Code: template.Add, A: 8, B: 4, C: 4, Line: 135},                // 114
+		{Code: template.Copy, A: 4, B: 8, Line: 135},                     // 115
+		{Code: template.Field, A: 9, B: 2, C: 4, Line: 135},              // 116
+		{Code: template.Add, A: 10, B: 4, C: 9, Line: 135},               // 117
+		{Code: template.Copy, A: 4, B: 10, Line: 135},                    // 118
+		{Code: template.Add, A: 11, B: 4, C: 4, Line: 135},               // 119
+		{Code: template.Copy, A: 4, B: 11, Line: 135},                    // 120
+		{Code: template.Field, A: 12, B: 2, C: 4, Line: 135},             // 121
+		{Code: template.Add, A: 13, B: 4, C: 12, Line: 135},              // 122
+		{Code: template.Copy, A: 4, B: 13, Line: 135},                    // 123
+		{Code: template.Add, A: 14, B: 4, C: 4, Line: 136},               // 124
+		{Code: template.Copy, A: 4, B: 14, Line: 136},                    // 125
+		{Code: template.Add, A: 15, B: 4, C: 4, Line: 136},               // 126
+		{Code: template.Copy, A: 4, B: 15, Line: 136},                    // 127
+		{Code: template.PrintInt, A: 4, Line: 136},                       // 128
+		{Code: template.Text, B: 719, C: 19, Line: 43},                   // 129 "\"\r\nDST_STOP_MONTH=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 44},               // 130
+		{Code: template.PrintFieldInt, A: 2, Line: 44},                   // 131
+		{Code: template.Text, B: 738, C: 25, Line: 44},                   // 132 "\"\r\nDST_STOP_ORDINAL_DAY=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 45},               // 133
+		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 45},             // 134
+		{Code: template.Text, B: 763, C: 25, Line: 45},                   // 135 "\"\r\nDST_STOP_DAY_OF_WEEK=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 46},               // 136
+		{Code: template.PrintFieldInt, A: 2, B: 2, Line: 46},             // 137
+		{Code: template.Text, B: 788, C: 18, Line: 46},                   // 138 "\"\r\nDST_STOP_TIME=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 47},               // 139
+		{Code: template.Field, A: 3, B: 2, C: 4, Line: 134},              // 140
+		{Code: template.Copy, A: 4, B: 3, Line: 134},                     // 141
+		{Code: template.Add, A: 5, B: 4, C: 4, Line: 135},                // 142
+		{Code: template.Copy, A: 4, B: 5, Line: 135},                     // 143
+		{Code: template.Field, A: 6, B: 2, C: 4, Line: 135},              // 144
+		{Code: template.Add, A: 7, B: 4, C: 6, Line: 135},                // 145
+		{Code: template.Copy, A: 4, B: 7, Line: 135},                     // 146
+		{Code: template.Add, A: 8, B: 4, C: 4, Line: 135},                // 147
+		{Code: template.Copy, A: 4, B: 8, Line: 135},                     // 148
+		{Code: template.Field, A: 9, B: 2, C: 4, Line: 135},              // 149
+		{Code: template.Add, A: 10, B: 4, C: 9, Line: 135},               // 150
+		{Code: template.Copy, A: 4, B: 10, Line: 135},                    // 151
+		{Code: template.Add, A: 11, B: 4, C: 4, Line: 135},               // 152
+		{Code: template.Copy, A: 4, B: 11, Line: 135},                    // 153
+		{Code: template.Field, A: 12, B: 2, C: 4, Line: 135},             // 154
+		{Code: template.Add, A: 13, B: 4, C: 12, Line: 135},              // 155
+		{Code: template.Copy, A: 4, B: 13, Line: 135},                    // 156
+		{Code: template.Add, A: 14, B: 4, C: 4, Line: 136},               // 157
+		{Code: template.Copy, A: 4, B: 14, Line: 136},                    // 158
+		{Code: template.Add, A: 15, B: 4, C: 4, Line: 136},               // 159
+		{Code: template.Copy, A: 4, B: 15, Line: 136},                    // 160
+		{Code: template.PrintInt, A: 4, Line: 136},                       // 161
+		{Code: template.Text, B: 419, C: 1, Line: 47},                    // 162 "\""
+		{Code: template.Jump, B: 165, Line: 36},                          // 163
+		{Code: template.Text, B: 806, C: 16, Line: 48},                   // 164 "\r\nDST_ENABLE=\"N\""
+		{Code: template.Text, B: 822, C: 26, Line: 51},                   // 165 "\r\nNUM_PLAN_PICKUP_DIRECT=\""
+		{Code: template.Field, A: 1, C: 10, Line: 52},                    // 166
+		{Code: template.JumpFalse, A: 1, B: 169, Line: 52},               // 167
+		{Code: template.Print, A: 1, Line: 52},                           // 168
+		{Code: template.Text, B: 419, C: 1, Line: 52},                    // 169 "\""
+		{Code: template.LoadText, A: 1, B: 848, C: 1, Line: 53},          // 170 "N"
+		{Code: template.Copy, A: 2, B: 1, Line: 53},                      // 171
+		{Code: template.Field, A: 3, C: 25, Line: 54},                    // 172
+		{Code: template.Copy, A: 4, B: 3, Line: 54},                      // 173
+		{Code: template.Range, A: 4, B: 180, Line: 54},                   // 174
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 54},                // 175
+		{Code: template.JumpField, A: 6, B: 179, C: 9, Line: 54},         // 176
+		{Code: template.LoadText, A: 7, B: 849, C: 1, Line: 54},          // 177 "Y"
+		{Code: template.Copy, A: 2, B: 7, Line: 54},                      // 178
+		{Code: template.Next, A: 4, B: 175, Line: 54},                    // 179
+		{Code: template.Text, B: 850, C: 23, Line: 54},                   // 180 "\r\nVM_SUBSCRIBE_ENABLE=\""
+		{Code: template.Print, A: 2, Line: 55},                           // 181
+		{Code: template.Text, B: 419, C: 1, Line: 55},                    // 182 "\""
+		{Code: template.Field, A: 4, C: 28, Line: 56},                    // 183
+		{Code: template.Copy, A: 3, B: 4, Line: 56},                      // 184
+		{Code: template.JumpFalse, A: 3, B: 190, Line: 56},               // 185
+		{Code: template.Field, A: 5, C: 30, Line: 56},                    // 186
+		{Code: template.LoadText, A: 6, C: 3, Line: 56},                  // 187 "pcc"
+		{Code: template.Has, A: 7, B: 5, C: 6, Line: 56},                 // 188
+		{Code: template.Copy, A: 3, B: 7, Line: 56},                      // 189
+		{Code: template.JumpFalse, A: 3, B: 193, Line: 56},               // 190
+		{Code: template.Fail, B: 873, C: 77, Line: 56},                   // 191 "the codecs of this model have other settings, which are not known well enough"
+		{Code: template.Print, A: 8, Line: 56},                           // 192
+		{Code: template.Field, A: 3, C: 25, Line: 57},                    // 193
+		{Code: template.Copy, A: 4, B: 3, Line: 57},                      // 194
+		{Code: template.Range, A: 4, B: 302, Line: 57},                   // 195
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 57},                // 196
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 58},              // 197
+		{Code: template.Copy, A: 8, B: 7, Line: 58},                      // 198
+		{Code: template.TextInt, A: 8, B: 950, C: 14, Line: 59},          // 199 "\r\nLINE_ENABLE_"
+		{Code: template.TextInt, A: 8, B: 964, C: 25, Line: 60},          // 200 "=\"Enabled\"\r\nPHONE_NUMBER_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 11, Line: 60},  // 201 "=\""
+		{Code: template.TextInt, A: 8, B: 991, C: 11, Line: 61},          // 202 "\"\r\nSIP_URI_"
+		{Code: template.TextInt, A: 8, B: 1002, C: 18, Line: 62},         // 203 "=\"\"\r\nDISPLAY_NAME_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 15, Line: 62},  // 204 "=\""
+		{Code: template.TextInt, A: 8, B: 1020, C: 14, Line: 63},         // 205 "\"\r\nSIP_AUTHID_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 12, Line: 63},  // 206 "=\""
+		{Code: template.TextInt, A: 8, B: 1034, C: 12, Line: 64},         // 207 "\"\r\nSIP_PASS_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 13, Line: 64},  // 208 "=\""
+		{Code: template.TextInt, A: 8, B: 1046, C: 18, Line: 65},         // 209 "\"\r\nSIP_RGSTR_ADDR_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 65},   // 210 "=\""
+		{Code: template.TextInt, A: 8, B: 1064, C: 18, Line: 66},         // 211 "\"\r\nSIP_RGSTR_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 66},                    // 212 "=\""
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 66},             // 213
+		{Code: template.TextInt, A: 8, B: 1082, C: 17, Line: 67},         // 214 "\"\r\nSIP_PRXY_ADDR_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 67},   // 215 "=\""
+		{Code: template.TextInt, A: 8, B: 1099, C: 17, Line: 68},         // 216 "\"\r\nSIP_PRXY_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 68},                    // 217 "=\""
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 68},             // 218
+		{Code: template.TextInt, A: 8, B: 1116, C: 18, Line: 69},         // 219 "\"\r\nSIP_PRSNC_ADDR_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 69},   // 220 "=\""
+		{Code: template.TextInt, A: 8, B: 1134, C: 18, Line: 70},         // 221 "\"\r\nSIP_PRSNC_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 70},                    // 222 "=\""
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 70},             // 223
+		{Code: template.TextInt, A: 8, B: 1152, C: 17, Line: 71},         // 224 "\"\r\nSIP_SVCDOMAIN_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 71},   // 225 "=\""
+		{Code: template.Text, B: 419, C: 1, Line: 71},                    // 226 "\""
+		{Code: template.JumpField, A: 6, B: 235, C: 4, Line: 72},         // 227
+		{Code: template.TextInt, A: 8, B: 1169, C: 20, Line: 73},         // 228 "\r\nSIP_OUTPROXY_ADDR_"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 4, Line: 73},   // 229 "=\""
+		{Code: template.TextInt, A: 8, B: 1189, C: 21, Line: 74},         // 230 "\"\r\nSIP_OUTPROXY_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 74},                    // 231 "=\""
+		{Code: template.PrintFieldInt, A: 6, B: 5, Line: 74},             // 232
+		{Code: template.Text, B: 419, C: 1, Line: 74},                    // 233 "\""
+		{Code: template.Jump, B: 237, Line: 72},                          // 234
+		{Code: template.TextInt, A: 8, B: 1169, C: 20, Line: 76},         // 235 "\r\nSIP_OUTPROXY_ADDR_"
+		{Code: template.Text, B: 1210, C: 3, Line: 76},                   // 236 "=\"\""
+		{Code: template.TextInt, A: 8, B: 1213, C: 20, Line: 78},         // 237 "\r\nSIP_2NDPROXY_ADDR_"
+		{Code: template.TextInt, A: 8, B: 1233, C: 23, Line: 79},         // 238 "=\"\"\r\nSIP_2NDRGSTR_ADDR_"
+		{Code: template.TextInt, A: 8, B: 1256, C: 20, Line: 80},         // 239 "=\"\"\r\nSIP_DNSSRV_ENA_"
+		{Code: template.TextInt, A: 8, B: 1276, C: 20, Line: 81},         // 240 "=\"N\"\r\nSIP_TRANSPORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 81},                    // 241 "=\""
+		{Code: template.Field, A: 9, B: 6, C: 3, Line: 81},               // 242
+		{Code: template.Lookup, A: 10, B: 9, C: 4, Line: 81},             // 243
+		{Code: template.Print, A: 10, Line: 81},                          // 244
+		{Code: template.TextInt, A: 8, B: 1296, C: 16, Line: 82},         // 245 "\"\r\nSIP_TLS_MODE_"
+		{Code: template.Text, B: 989, C: 2, Line: 82},                    // 246 "=\""
+		{Code: template.Field, A: 9, B: 6, C: 3, Line: 82},               // 247
+		{Code: template.LoadText, A: 11, B: 1312, C: 3, Line: 82},        // 248 "tls"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 82},             // 249
+		{Code: template.JumpFalse, A: 10, B: 253, Line: 82},              // 250
+		{Code: template.Text, B: 1315, C: 1, Line: 82},                   // 251 "1"
+		{Code: template.Jump, B: 254, Line: 82},                          // 252
+		{Code: template.Text, B: 1316, C: 1, Line: 82},                   // 253 "0"
+		{Code: template.TextInt, A: 8, B: 1317, C: 21, Line: 83},         // 254 "\"\r\nSRTP_CONNECT_MODE_"
+		{Code: template.Text, B: 989, C: 2, Line: 83},                    // 255 "=\""
+		{Code: template.Field, A: 9, B: 6, C: 7, Line: 83},               // 256
+		{Code: template.Lookup, A: 10, B: 9, C: 3, Line: 83},             // 257
+		{Code: template.Print, A: 10, Line: 83},                          // 258
+		{Code: template.Text, B: 419, C: 1, Line: 83},                    // 259 "\""
+		{Code: template.TextInt, A: 8, B: 1338, C: 18, Line: 86},         // 260 "\r\nREG_EXPIRE_TIME_"
+		{Code: template.Text, B: 989, C: 2, Line: 86},                    // 261 "=\""
+		{Code: template.PrintFieldInt, A: 6, B: 16, Line: 86},            // 262
+		{Code: template.TextInt, A: 8, B: 1356, C: 21, Line: 87},         // 263 "\"\r\nREG_INTERVAL_RATE_"
+		{Code: template.TextInt, A: 8, B: 1377, C: 21, Line: 88},         // 264 "=\"90\"\r\nREG_RTX_INTVL_"
+		{Code: template.TextInt, A: 8, B: 1398, C: 23, Line: 89},         // 265 "=\"60\"\r\nSIP_SUBS_EXPIRE_"
+		{Code: template.Text, B: 989, C: 2, Line: 89},                    // 266 "=\""
+		{Code: template.PrintFieldInt, B: 22, Line: 89},                  // 267
+		{Code: template.TextInt, A: 8, B: 1421, C: 21, Line: 90},         // 268 "\"\r\nSUB_INTERVAL_RATE_"
+		{Code: template.TextInt, A: 8, B: 1442, C: 21, Line: 91},         // 269 "=\"90\"\r\nSUB_RTX_INTVL_"
+		{Code: template.TextInt, A: 8, B: 1463, C: 17, Line: 92},         // 270 "=\"60\"\r\nVM_NUMBER_"
+		{Code: template.Text, B: 989, C: 2, Line: 92},                    // 271 "=\""
+		{Code: template.Field, A: 9, B: 6, C: 8, Line: 92},               // 272
+		{Code: template.JumpFalse, A: 9, B: 275, Line: 92},               // 273
+		{Code: template.Print, A: 9, Line: 92},                           // 274
+		{Code: template.Text, B: 419, C: 1, Line: 92},                    // 275 "\""
+		{Code: template.Field, A: 9, C: 28, Line: 93},                    // 276
+		{Code: template.Copy, A: 10, B: 9, Line: 93},                     // 277
+		{Code: template.Range, A: 10, B: 301, Line: 93},                  // 278
+		{Code: template.Item, A: 10, B: 12, C: 10, Line: 93},             // 279
+		{Code: template.Text, B: 1480, C: 14, Line: 93},                  // 280 "\r\nCODEC_ENABLE"
+		{Code: template.Field, A: 13, B: 12, Line: 94},                   // 281
+		{Code: template.Lookup, A: 14, B: 13, Line: 94},                  // 282
+		{Code: template.Print, A: 14, Line: 94},                          // 283
+		{Code: template.TextInt, A: 8, B: 1494, C: 1, Line: 94},          // 284 "_"
+		{Code: template.Text, B: 989, C: 2, Line: 94},                    // 285 "=\""
+		{Code: template.JumpField, A: 12, B: 289, C: 1, Line: 94},        // 286
+		{Code: template.Text, B: 849, C: 1, Line: 94},                    // 287 "Y"
+		{Code: template.Jump, B: 290, Line: 94},                          // 288
+		{Code: template.Text, B: 848, C: 1, Line: 94},                    // 289 "N"
+		{Code: template.Text, B: 419, C: 1, Line: 94},                    // 290 "\""
+		{Code: template.JumpField, A: 12, B: 300, C: 1, Line: 95},        // 291
+		{Code: template.Text, B: 1495, C: 16, Line: 95},                  // 292 "\r\nCODEC_PRIORITY"
+		{Code: template.Field, A: 13, B: 12, Line: 96},                   // 293
+		{Code: template.Lookup, A: 14, B: 13, Line: 96},                  // 294
+		{Code: template.Print, A: 14, Line: 96},                          // 295
+		{Code: template.TextInt, A: 8, B: 1494, C: 1, Line: 96},          // 296 "_"
+		{Code: template.Text, B: 989, C: 2, Line: 96},                    // 297 "=\""
+		{Code: template.PrintFieldInt, A: 12, B: 2, Line: 96},            // 298
+		{Code: template.Text, B: 419, C: 1, Line: 96},                    // 299 "\""
+		{Code: template.Next, A: 10, B: 279, Line: 93},                   // 300
+		{Code: template.Next, A: 4, B: 196, Line: 57},                    // 301
+		{Code: template.Field, A: 3, C: 26, Line: 100},                   // 302
+		{Code: template.Copy, A: 4, B: 3, Line: 100},                     // 303
+		{Code: template.Range, A: 4, B: 318, Line: 100},                  // 304
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 100},               // 305
+		{Code: template.Text, B: 950, C: 14, Line: 100},                  // 306 "\r\nLINE_ENABLE_"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 101},            // 307
+		{Code: template.Text, B: 1511, C: 26, Line: 101},                 // 308 "=\"Disabled\"\r\nPHONE_NUMBER_"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 102},            // 309
+		{Code: template.Text, B: 1002, C: 18, Line: 102},                 // 310 "=\"\"\r\nDISPLAY_NAME_"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 103},            // 311
+		{Code: template.Text, B: 1537, C: 16, Line: 103},                 // 312 "=\"\"\r\nSIP_AUTHID_"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 104},            // 313
+		{Code: template.Text, B: 1553, C: 14, Line: 104},                 // 314 "=\"\"\r\nSIP_PASS_"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 105},            // 315
+		{Code: template.Text, B: 1210, C: 3, Line: 105},                  // 316 "=\"\""
+		{Code: template.Next, A: 4, B: 305, Line: 100},                   // 317
+		{Code: template.Field, A: 3, C: 30, Line: 107},                   // 318
+		{Code: template.LoadText, A: 4, B: 1567, C: 2, Line: 107},        // 319 "ut"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 107},                // 320
+		{Code: template.Copy, A: 6, B: 5, Line: 107},                     // 321
+		{Code: template.Field, A: 7, C: 4, Line: 108},                    // 322
+		{Code: template.Copy, A: 8, B: 7, Line: 108},                     // 323
+		{Code: template.Range, A: 8, B: 398, Line: 108},                  // 324
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 108},              // 325
+		{Code: template.JumpField, A: 10, B: 329, C: 6, Line: 109},       // 326
+		{Code: template.Fail, B: 1569, C: 67, Line: 109},                 // 327 "a key has no pickup code of its own here: the phone has one for all"
+		{Code: template.Print, A: 11, Line: 109},                         // 328
+		{Code: template.LoadText, A: 11, B: 1636, C: 4, Line: 110},       // 329 "FLEX"
+		{Code: template.Copy, A: 12, B: 11, Line: 110},                   // 330
+		{Code: template.JumpField, A: 10, B: 334, Line: 110},             // 331
+		{Code: template.LoadText, A: 13, B: 1640, C: 3, Line: 110},       // 332 "DSS"
+		{Code: template.Copy, A: 12, B: 13, Line: 110},                   // 333
+		{Code: template.Field, A: 13, B: 10, C: 2, Line: 111},            // 334
+		{Code: template.Lookup, A: 14, B: 13, C: 1, Line: 111},           // 335
+		{Code: template.Copy, A: 15, B: 14, Line: 111},                   // 336
+		{Code: template.JumpFalse, A: 6, B: 341, Line: 112},              // 337
+		{Code: template.Field, A: 16, B: 10, C: 2, Line: 112},            // 338
+		{Code: template.Lookup, A: 17, B: 16, C: 5, Line: 112},           // 339
+		{Code: template.Copy, A: 15, B: 17, Line: 112},                   // 340
+		{Code: template.Field, A: 17, B: 10, C: 4, Line: 113},            // 341
+		{Code: template.Not, A: 18, B: 17, Line: 113},                    // 342
+		{Code: template.Copy, A: 16, B: 18, Line: 113},                   // 343
+		{Code: template.JumpFalse, A: 16, B: 352, Line: 113},             // 344
+		{Code: template.Field, A: 19, B: 10, C: 2, Line: 113},            // 345
+		{Code: template.LoadText, A: 21, B: 1643, C: 9, Line: 113},       // 346 "voicemail"
+		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 113},           // 347
+		{Code: template.JumpTrue, A: 20, B: 351, Line: 113},              // 348
+		{Code: template.LoadText, A: 22, B: 1652, C: 12, Line: 113},      // 349 "group-pickup"
+		{Code: template.Equal, A: 20, B: 19, C: 22, Line: 113},           // 350
+		{Code: template.Copy, A: 16, B: 20, Line: 113},                   // 351
+		{Code: template.JumpFalse, A: 16, B: 355, Line: 113},             // 352
+		{Code: template.Fail, B: 1664, C: 46, Line: 113},                 // 353 "this key needs the number to dial as its value"
+		{Code: template.Print, A: 23, Line: 113},                         // 354
+		{Code: template.Text, B: 1710, C: 2, Line: 113},                  // 355 "\r\n"
+		{Code: template.Print, A: 12, Line: 114},                         // 356
+		{Code: template.Text, B: 1712, C: 20, Line: 114},                 // 357 "_BUTTON_FACILITY_ACT"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 114},           // 358
+		{Code: template.Text, B: 989, C: 2, Line: 114},                   // 359 "=\""
+		{Code: template.Print, A: 15, Line: 114},                         // 360
+		{Code: template.Text, B: 1732, C: 3, Line: 114},                  // 361 "\"\r\n"
+		{Code: template.Print, A: 12, Line: 115},                         // 362
+		{Code: template.Text, B: 1735, C: 20, Line: 115},                 // 363 "_BUTTON_FACILITY_ARG"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 115},           // 364
+		{Code: template.Text, B: 989, C: 2, Line: 115},                   // 365 "=\""
+		{Code: template.Field, A: 16, B: 10, C: 2, Line: 116},            // 366
+		{Code: template.LoadText, A: 18, B: 1755, C: 4, Line: 116},       // 367 "line"
+		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 116},           // 368
+		{Code: template.JumpFalse, A: 17, B: 374, Line: 116},             // 369
+		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 116},           // 370
+		{Code: template.JumpFalse, A: 6, B: 374, Line: 116},              // 371
+		{Code: template.Text, B: 1759, C: 1, Line: 116},                  // 372 ","
+		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 116},           // 373
+		{Code: template.Field, A: 16, B: 10, C: 2, Line: 117},            // 374
+		{Code: template.LoadText, A: 18, B: 1760, C: 3, Line: 117},       // 375 "blf"
+		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 117},           // 376
+		{Code: template.JumpFalse, A: 17, B: 379, Line: 117},             // 377
+		{Code: template.PrintField, A: 10, B: 4, Line: 117},              // 378
+		{Code: template.Text, B: 1732, C: 3, Line: 117},                  // 379 "\"\r\n"
+		{Code: template.Print, A: 12, Line: 118},                         // 380
+		{Code: template.Text, B: 1763, C: 18, Line: 118},                 // 381 "_BUTTON_QUICK_DIAL"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 118},           // 382
+		{Code: template.Text, B: 989, C: 2, Line: 118},                   // 383 "=\""
+		{Code: template.LoadText, A: 17, B: 1781, C: 26, Line: 118},      // 384 "X_PANASONIC_IPTEL_ONETOUCH"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 118},           // 385
+		{Code: template.JumpFalse, A: 16, B: 388, Line: 118},             // 386
+		{Code: template.PrintField, A: 10, B: 4, Line: 118},              // 387
+		{Code: template.Text, B: 1732, C: 3, Line: 118},                  // 388 "\"\r\n"
+		{Code: template.Print, A: 12, Line: 119},                         // 389
+		{Code: template.Text, B: 1807, C: 13, Line: 119},                 // 390 "_BUTTON_LABEL"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 119},           // 391
+		{Code: template.Text, B: 989, C: 2, Line: 119},                   // 392 "=\""
+		{Code: template.Field, A: 16, B: 10, C: 5, Line: 119},            // 393
+		{Code: template.JumpFalse, A: 16, B: 396, Line: 119},             // 394
+		{Code: template.Print, A: 16, Line: 119},                         // 395
+		{Code: template.Text, B: 419, C: 1, Line: 119},                   // 396 "\""
+		{Code: template.Next, A: 8, B: 325, Line: 108},                   // 397
+		{Code: template.Field, A: 7, C: 27, Line: 121},                   // 398
+		{Code: template.Copy, A: 8, B: 7, Line: 121},                     // 399
+		{Code: template.Range, A: 8, B: 425, Line: 121},                  // 400
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 121},              // 401
+		{Code: template.LoadText, A: 11, B: 1636, C: 4, Line: 122},       // 402 "FLEX"
+		{Code: template.Copy, A: 12, B: 11, Line: 122},                   // 403
+		{Code: template.JumpField, A: 10, B: 407, Line: 122},             // 404
+		{Code: template.LoadText, A: 13, B: 1640, C: 3, Line: 122},       // 405 "DSS"
+		{Code: template.Copy, A: 12, B: 13, Line: 122},                   // 406
+		{Code: template.Text, B: 1710, C: 2, Line: 122},                  // 407 "\r\n"
+		{Code: template.Print, A: 12, Line: 123},                         // 408
+		{Code: template.Text, B: 1712, C: 20, Line: 123},                 // 409 "_BUTTON_FACILITY_ACT"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 123},           // 410
+		{Code: template.Text, B: 1820, C: 5, Line: 123},                  // 411 "=\"\"\r\n"
+		{Code: template.Print, A: 12, Line: 124},                         // 412
+		{Code: template.Text, B: 1735, C: 20, Line: 124},                 // 413 "_BUTTON_FACILITY_ARG"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 124},           // 414
+		{Code: template.Text, B: 1820, C: 5, Line: 124},                  // 415 "=\"\"\r\n"
+		{Code: template.Print, A: 12, Line: 125},                         // 416
+		{Code: template.Text, B: 1763, C: 18, Line: 125},                 // 417 "_BUTTON_QUICK_DIAL"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 125},           // 418
+		{Code: template.Text, B: 1820, C: 5, Line: 125},                  // 419 "=\"\"\r\n"
+		{Code: template.Print, A: 12, Line: 126},                         // 420
+		{Code: template.Text, B: 1807, C: 13, Line: 126},                 // 421 "_BUTTON_LABEL"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 126},           // 422
+		{Code: template.Text, B: 1210, C: 3, Line: 126},                  // 423 "=\"\""
+		{Code: template.Next, A: 8, B: 401, Line: 121},                   // 424
+		{Code: template.Field, A: 7, C: 29, Line: 128},                   // 425
+		{Code: template.Copy, A: 8, B: 7, Line: 128},                     // 426
+		{Code: template.Range, A: 8, B: 433, Line: 128},                  // 427
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 128},              // 428
+		{Code: template.TextField, A: 10, B: 1710, C: 2, Line: 129},      // 429 "\r\n"
+		{Code: template.TextField, A: 10, B: 989, C: 2, D: 1, Line: 129}, // 430 "=\""
+		{Code: template.Text, B: 419, C: 1, Line: 129},                   // 431 "\""
+		{Code: template.Next, A: 8, B: 428, Line: 128},                   // 432
+		{Code: template.Text, B: 1710, C: 2, Line: 130},                  // 433 "\r\n"
+		{Code: template.Text, B: 1710, C: 2, Line: 131},                  // 434 "\r\n"
 	},
 }
 

@@ -470,7 +470,7 @@ func TestTextTemplateAgrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			standard, err := reference.Parse(f.Template, string(text), tables)
+			standard, err := reference.Parse(f.Template, s.Lines(string(text)), tables)
 			if err != nil {
 				t.Fatal(err)
 			}

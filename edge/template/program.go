@@ -97,6 +97,11 @@ func (t *Table) Find(word string) (string, bool) {
 // cannot carry the value the text says why, and b is returned as it was.
 type Escape func(b []byte, value string) (out []byte, refusal string)
 
+// Check looks at a finished file for what no single value shows. The text is what is
+// wrong with the line, counted from 1, or with the whole file where line is 0; it is ""
+// when nothing is.
+type Check func(file []byte) (line int, what string)
+
 // Program is a compiled template.
 type Program struct {
 	// Source is the file that it was compiled from.
@@ -111,6 +116,8 @@ type Program struct {
 	// Escapes are the syntax's escapers for places with rules of their own. Empty
 	// where the template has no such place.
 	Escapes []Escape
+	// Check, unless nil, has the last word on a file.
+	Check Check
 	// Root is the schema of the record that Run takes.
 	Root *record.Schema
 }

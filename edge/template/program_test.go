@@ -36,3 +36,29 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// The last word on a file: it has no line of the template, and never a value.
+func TestCheck(t *testing.T) {
+	p := Program{Source: "acme/mac.tmpl", Cells: 1, Text: "abc\n", Ops: []Op{{Code: Text, C: 4, Line: 1}}}
+	for _, c := range []struct {
+		line       int
+		what, want string
+	}{
+		{0, "", ""}, {0, "is larger than 120 KB", "acme/mac.tmpl: the file: is larger than 120 KB"}, {7, "is longer than 537 bytes", "acme/mac.tmpl: the file: line 7 is longer than 537 bytes"},
+	} {
+		p.Check = func(file []byte) (int, string) {
+			if string(file) != "abc\n" {
+				t.Errorf("the file is %q", file)
+			}
+			return c.line, c.what
+		}
+		b, err := new(Machine).Run(&p, []byte("before"), nil)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want || string(b) != "beforeabc\n" {
+			t.Errorf("%q, %q, want %q", got, b, c.want)
+		}
+	}
+}

@@ -6,7 +6,8 @@ import (
 	"stagger/edge/record"
 )
 
-// Error says where a run stopped and what for. It never holds a value.
+// Error says where a run stopped and what for. It never holds a value. Line 0 is the
+// finished file.
 type Error struct {
 	Source string
 	Line   int
@@ -14,6 +15,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Source + ": " + e.What
+	}
 	return e.Source + ":" + strconv.Itoa(e.Line) + ": " + e.What
 }
 
@@ -48,6 +52,7 @@ func (m *Machine) set(cell uint8, v record.Value) {
 // Run appends the output of the program on root to b. When it fails, the bytes
 // that were appended so far are of no use: a file is whole or it is not.
 func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error) {
+	start := len(b)
 	m.root[0] = root
 	m.set(0, record.Value{Set: true, List: m.root[:]})
 	// In variables: the compiler cannot know that no operation changes them.
@@ -215,6 +220,14 @@ func (m *Machine) Run(p *Program, b []byte, root record.Record) ([]byte, *Error)
 				found = found || item[0].Str == word.Str
 			}
 			m.set(op.A, record.Truth(found))
+		}
+	}
+	if p.Check != nil {
+		if line, what := p.Check(b[start:]); what != "" {
+			if line > 0 {
+				what = "line " + strconv.Itoa(line) + " " + what
+			}
+			return b, &Error{p.Source, 0, "the file: " + what}
 		}
 	}
 	return b, nil

@@ -37,12 +37,12 @@ func written(t *testing.T, o Options) string {
 // TestFleet wants every vendor and model in a fleet that the core takes as a whole,
 // with addresses of their vendors.
 func TestFleet(t *testing.T) {
-	text := written(t, Options{Devices: 4000, Tenants: 20, Seed: 1})
+	text := written(t, Options{Devices: 8000, Tenants: 20, Seed: 1})
 	store, err := fleet.Read("f", strings.NewReader(text), inspect.Check) // no device twice either
 	if err != nil {
 		t.Fatal(err)
 	}
-	if store.Devices() != 4000 || store.Tenants() != 20 {
+	if store.Devices() != 8000 || store.Tenants() != 20 {
 		t.Errorf("%d devices, %d tenants", store.Devices(), store.Tenants())
 	}
 	seen := map[string]int{}
@@ -90,7 +90,7 @@ func TestFleet(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"state staged", "state disabled", "module", "generation", "lamp", "lines", "language", "codecs", "zone"} {
-		if n := seen[what]; n == 0 || n == 4000 {
+		if n := seen[what]; n == 0 || n == 8000 {
 			t.Errorf("%s: %d times", what, n)
 		}
 	}

@@ -121,6 +121,9 @@ func program(w *bytes.Buffer, name string, p *template.Program, syntax Syntax, t
 		}
 		fmt.Fprintf(w, "},\n")
 	}
+	if syntax.Check != "" {
+		fmt.Fprintf(w, "Check: %s.%s,\n", escaper, syntax.Check)
+	}
 	if len(p.Tables) > 0 {
 		fmt.Fprintf(w, "Tables: %s,\n", tables)
 	}

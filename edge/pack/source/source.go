@@ -31,6 +31,8 @@ type Descriptor struct {
 	Title  string `json:"title"`
 	// Syntax names the escaper of the files: see Syntaxes.
 	Syntax string `json:"syntax"`
+	// LineEnd is "" for a line feed, as templates have it, or "crlf".
+	LineEnd string `json:"line_end,omitempty"`
 	// Files are what the phones ask for, in their order.
 	Files []File `json:"files"`
 	// Timers describes "checkin", "register", "subscribe" and "boot".
@@ -203,6 +205,8 @@ type RebootParameter struct {
 type Syntax struct {
 	Package string
 	As      map[string]string
+	// Check is the function of the package that has the last word on a file, or "".
+	Check string
 }
 
 // Syntaxes are the escapers, by the name that a descriptor uses.
@@ -211,7 +215,7 @@ var Syntaxes = map[string]Syntax{
 	"xml":      {Package: "stagger/edge/escape/xml", As: map[string]string{"item": "AppendItem", "macro": "AppendMacro", "url": "AppendURL", "user": "AppendUser"}},
 	"percent":  {Package: "stagger/edge/escape/percent"},
 	"colon":    {Package: "stagger/edge/escape/colon", As: map[string]string{"label": "AppendLabel"}},
-	"quoted":   {Package: "stagger/edge/escape/quoted"},
+	"quoted":   {Package: "stagger/edge/escape/quoted", Check: "CheckFile"},
 	"marked":   {Package: "stagger/edge/escape/marked"},
 }
 
@@ -267,7 +271,7 @@ func Read(dir string) (*Descriptor, error) {
 			if err != nil {
 				return nil, err
 			}
-			program, err := compile.Compile(filepath.ToSlash(path), string(text), compile.Options{
+			program, err := compile.Compile(filepath.ToSlash(path), d.Lines(string(text)), compile.Options{
 				Root: profile.Phone, Tables: tables, Escapes: Syntaxes[d.Syntax].names(),
 			})
 			if err != nil {
@@ -277,6 +281,14 @@ func Read(dir string) (*Descriptor, error) {
 		}
 	}
 	return d, nil
+}
+
+// Lines is a template with the line ends that its files have.
+func (d *Descriptor) Lines(text string) string {
+	if d.LineEnd == "crlf" {
+		return strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return text
 }
 
 // Parse reads pack.json alone: no templates, no checks. name stands for the file in
@@ -333,6 +345,9 @@ func (d *Descriptor) check(folder string) error {
 	}
 	if _, ok := Syntaxes[d.Syntax]; !ok {
 		fail("unknown syntax %q", d.Syntax)
+	}
+	if d.LineEnd != "" && d.LineEnd != "crlf" {
+		fail("line_end %q is neither left out nor \"crlf\"", d.LineEnd)
 	}
 	kinds := map[string]bool{}
 	for _, f := range d.Files {

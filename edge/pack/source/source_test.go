@@ -155,6 +155,20 @@ func TestVersions(t *testing.T) {
 
 const twoVersions = `"template": "mac.tmpl", "version": "1", "versions": [{"version": "2", "template": "mac.2.tmpl", "why": "better"}]`
 
+// A format that wants CR LF has it in the programs, and its files are looked at whole.
+func TestLineEnd(t *testing.T) {
+	d, err := read(t, strings.Replace(goodPack, `"syntax": "keyvalue"`, `"syntax": "quoted", "line_end": "crlf"`, 1), "A=\"{{.mac}}\"\n{{- if .url}}\nB=\"1\"\n{{- end}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := d.Programs["mac.tmpl"].Text; strings.Count(text, "\r\n") != 2 || strings.Count(text, "\n") != 2 {
+		t.Errorf("%q", text)
+	}
+	if generated, err := Generate([]*Descriptor{d}); err != nil || !strings.Contains(string(generated), "quoted.CheckFile,") {
+		t.Errorf("%v\n%s", err, generated)
+	}
+}
+
 // Every mistake in a descriptor is an error that says where.
 func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
@@ -189,6 +203,7 @@ func TestReadRefuses(t *testing.T) {
 		{"timer without unit", `"unit": 60, `, ``, "timer checkin: needs a parameter, a unit"},
 		{"timer without parameter", `"parameter": "poll", `, ``, "timer checkin: needs a parameter, a unit"},
 		{"timer with an empty range", `"max": 1440`, `"max": 0, "min": 2, "max": 1`, "timer checkin: needs a parameter, a unit"},
+		{"line end", `"syntax"`, `"line_end": "lf", "syntax"`, `line_end "lf" is neither left out nor "crlf"`},
 		{"kind of timer", `"unit": 60, "min": 1`, `"kind": "daily", "unit": 60, "min": 1`, `timer checkin: is an interval, or of the kind "time-of-day" with days`},
 		{"days without a kind", `"unit": 60, "min": 1`, `"days": 1, "unit": 60, "min": 1`, `timer checkin: is an interval, or of the kind "time-of-day" with days`},
 		{"time of the day with a range", `"unit": 60, "min": 1`, `"kind": "time-of-day", "days": 1, "unit": 60, "min": 1`, "timer checkin: a time of the day is that of the check-in"},
