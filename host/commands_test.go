@@ -238,6 +238,12 @@ func TestVendors(t *testing.T) {
 	if len(names) != len(vendors.Packs) {
 		t.Errorf("%q, but the core has %d packs", names, len(vendors.Packs))
 	}
+	_, out, _ = m.do("vendors", "mitel", "polycom")
+	for _, want := range []string{"startup.cfg  a text for everybody: ", "security.tuz  404: ", "{mac}.cfg  served", "a time of the day, every 1 to 364 days", "  -15\n", "  -60\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
 	if status, _, errs := m.do("vendors", "nobody"); status != 2 || !strings.Contains(errs, `no vendor "nobody"`) {
 		t.Errorf("status %d: %s", status, errs)
 	}

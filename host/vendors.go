@@ -38,6 +38,8 @@ type familyModel struct {
 type familyFile struct {
 	Name   string `json:"name"`
 	Served bool   `json:"served"`
+	// Public is a constant text that anybody gets.
+	Public bool   `json:"public,omitempty"`
 	Why    string `json:"why,omitempty"`
 	// Templates are the versions that a profile can choose from, the first being
 	// what it gets without; none where there is one.
@@ -153,7 +155,7 @@ func newFamily(d *source.Descriptor, window uint64) *family {
 		unverified("model "+m.Name, m.Source)
 	}
 	for _, file := range d.Files {
-		served := familyFile{Name: file.Name, Served: file.Template != "", Why: file.Why}
+		served := familyFile{Name: file.Name, Served: file.Template != "", Public: file.Text != "", Why: file.Why}
 		if len(file.Versions) > 0 {
 			for _, v := range file.Templates() {
 				served.Templates = append(served.Templates, v.Version)
@@ -201,7 +203,10 @@ func (f *family) print(w *world, window uint64) error {
 			label = "files"
 		}
 		answer := "served"
-		if !file.Served {
+		switch {
+		case file.Public:
+			answer = "a text for everybody: " + file.Why
+		case !file.Served:
 			answer = "404: " + file.Why
 		}
 		if len(file.Templates) > 0 {

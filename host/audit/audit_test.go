@@ -126,7 +126,7 @@ func TestFindings(t *testing.T) {
 			text: tenant(`,"timers":{"boot":20},"keys":[{"type":"line","pickup":"*8"}]`) +
 				device(`,"vendor":"snom","model":"D785","extra":{"yealink":{"phone_setting.backlight_time":"60"},"SECRET":{"x":"y"}}`) +
 				strings.Replace(device(`,"vendor":"snom","model":"D785","timers":{"boot":30},"keys":[{"type":"blf","value":"1","pickup":"*8"},{"type":"none","pickup":"*8"}]`), "bb01", "bb02", 1) +
-				strings.Replace(device(`,"timers":{"boot":0}`), "bb01", "bb03", 1),
+				strings.Replace(device(`,"timers":{"boot":0,"checkin":{"at":"03:00"}}`), "bb01", "bb03", 1),
 			want: []string{
 				"1: warning: tenant:t: keys[0].pickup: is a pickup code of a key without a lamp: it has no effect; of 2 devices (unreachable)",
 				"1: warning: tenant:t: timers.boot: phones of snom have no such delay: it has no effect; of 1 devices (unreachable)",
@@ -134,6 +134,7 @@ func TestFindings(t *testing.T) {
 				key + "extra.yealink: is for phones of another vendor: it has no effect (unreachable)",
 				"3: warning: device:t:001565aabb02: keys[1].pickup: is a pickup code of a key without a lamp: it has no effect (unreachable)",
 				"3: warning: device:t:001565aabb02: timers.boot: phones of snom have no such delay: it has no effect (unreachable)",
+				"4: warning: device:t:001565aabb03: timers.checkin.at: phones of yealink count an interval and do not look at a clock: it has no effect (unreachable)",
 			},
 		},
 		"ports without effect": {

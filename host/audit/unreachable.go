@@ -60,6 +60,9 @@ func (w *worker) settings(device *inspect.Device, from, defaults gjson.Result, a
 			add("timers.boot", message, false)
 		}
 	}
+	if device.Pack.Checkin.Days == 0 && from.Get("timers.checkin.at").Exists() {
+		add("timers.checkin.at", "phones of "+device.Pack.Vendor+" count an interval and do not look at a clock: it has no effect", true)
+	}
 	from.Get("extra").ForEach(func(vendor, _ gjson.Result) bool {
 		if vendor.Str != device.Pack.Vendor {
 			add("extra."+w.known(vendor.Str), "is for phones of another vendor: it has no effect", true)
