@@ -7,11 +7,9 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"stagger/host/chart"
 	"stagger/host/herd"
@@ -67,8 +65,8 @@ func (r *Report) mean() float64 {
 	return float64(len(r.Values)) / r.Interval
 }
 
-// unit is what times up to seconds are shown in.
-func unit(seconds float64) (size float64, name string) {
+// Unit is what times up to seconds are shown in.
+func Unit(seconds float64) (size float64, name string) {
 	switch {
 	case seconds <= 600:
 		return 1, "seconds"
@@ -124,7 +122,7 @@ func (r *Report) BeforeAfter() *chart.Figure {
 		Description: "Requests a second after all phones started together: above with one interval for all phones, below with an interval of its own for each.",
 	}
 	to := r.shown()
-	size, name := unit(to)
+	size, name := Unit(to)
 	top := 0.0
 	for _, s := range []struct {
 		run   *herd.Run
@@ -166,7 +164,7 @@ func (r *Report) Rounds() *chart.Figure {
 	to := r.shown()
 	// From where the start is over.
 	from := float64(len(run.Starts))
-	size, name := unit(to)
+	size, name := Unit(to)
 	x, y := arrivals(run, from, to, size)
 	phones := float64(len(r.Values))
 	series := []chart.Series{{Name: "requests in the fullest second", Kind: chart.Area, X: x, Y: y, Color: chart.Blue}}
@@ -292,7 +290,7 @@ func (r *Report) Reboot() *chart.Figure {
 		return nil
 	}
 	to := min(float64(len(run.Counts)), 3600)
-	size, name := unit(to)
+	size, name := Unit(to)
 	f := &chart.Figure{
 		Title:       "A random value at every check-in",
 		Description: "Check-ins a second in the first hour: above phones that get a new random value at each check-in and reboot for it, below phones with a value of their own that stays.",
@@ -326,96 +324,21 @@ func Reboots(run *herd.Run) float64 {
 	return float64(run.Reboots) / float64(run.Phones) * 86400 / float64(len(run.Counts))
 }
 
-// A section is one part of the page.
-type section struct {
-	Heading string
-	Text    string
-	SVG     template.HTML
-}
-
 // WritePage writes the page.
 func (r *Report) WritePage(w io.Writer) error {
-	var sections []section
-	add := func(f *chart.Figure, heading, text string) error {
-		if f == nil || len(f.Panels) == 0 {
-			return nil
-		}
-		var b strings.Builder
-		if err := f.WriteTo(&b, false); err != nil {
-			return err
-		}
-		// The figure escapes every text of its own.
-		sections = append(sections, section{heading, text, template.HTML(b.String())})
-		return nil
-	}
 	even := count(herd.Noise(r.mean(), int(r.Interval)))
-	for _, s := range []struct {
-		figure        *chart.Figure
-		heading, text string
-	}{
-		{r.BeforeAfter(), "Before and after", "All phones start together at time 0. With one interval for all, every round is as high as the start; nothing but the error of the clocks ever blurs it. Both plots have one scale; a point is the fullest second of a column."},
-		{r.Peaks(), "How fast it dissolves", "Round k of M phones is spread over k windows, so that its mean rate is M/(kW) until rounds meet; the fullest second lies above the mean. The dashed grey line is where an even load ends up: random arrivals have a fullest second too. Both axes are logarithmic."},
-		{r.Rounds(), "The first rounds", "The same arrivals as above, on a scale of their own."},
-		{r.Histogram(), "What the phones were told", "Every value is the configured interval minus an offset from the phone's own address. An even share of phones has each value, and none is above the interval."},
-		{r.Reboot(), "Why not a random value", "A phone compares a file with what it has. When a value that changes needs a reboot, a fresh random value at every check-in reboots it at every check-in: it never comes to rest, and neither does the server. A value that stays is no change."},
+	p := &Page{Title: r.Title, Facts: r.Facts}
+	for _, s := range []Section{
+		{"Before and after", "All phones start together at time 0. With one interval for all, every round is as high as the start; nothing but the error of the clocks ever blurs it. Both plots have one scale; a point is the fullest second of a column.", r.BeforeAfter(), nil},
+		{"How fast it dissolves", "Round k of M phones is spread over k windows, so that its mean rate is M/(kW) until rounds meet; the fullest second lies above the mean. The dashed grey line is where an even load ends up: random arrivals have a fullest second too. Both axes are logarithmic.", r.Peaks(), nil},
+		{"The first rounds", "The same arrivals as above, on a scale of their own.", r.Rounds(), nil},
+		{"What the phones were told", "Every value is the configured interval minus an offset from the phone's own address. An even share of phones has each value, and none is above the interval.", r.Histogram(), nil},
+		{"Why not a random value", "A phone compares a file with what it has. When a value that changes needs a reboot, a fresh random value at every check-in reboots it at every check-in: it never comes to rest, and neither does the server. A value that stays is no change.", r.Reboot(), nil},
 	} {
-		if err := add(s.figure, s.heading, s.text); err != nil {
-			return err
+		if s.Figure != nil && len(s.Figure.Panels) > 0 {
+			p.Sections = append(p.Sections, s)
 		}
 	}
-	return page.Execute(w, struct {
-		*Report
-		Style    template.CSS
-		Sections []section
-		Even     string
-	}{r, template.CSS(chart.Style), sections, even})
+	p.Sections = append(p.Sections, Section{"The numbers", "Requests in the fullest second around the repeat of that number, the mean over the last period, requests a day, and how often a phone reboots in a day. An even load with the mean of the spread phones would peak at about " + even + ".", nil, r.Table})
+	return p.Write(w)
 }
-
-var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{{.Title}}</title>
-<style>
-{{.Style}}
-:root{--back:#f4f6f8;--paper:#fff;--ink:#1f2933;--soft:#52606d;--line:#dde3e9}
-@media (prefers-color-scheme:dark){:root{--back:#0f141a;--paper:#161c23;--ink:#e4e7eb;--soft:#a3b0bd;--line:#344150}}
-body{margin:0;background:var(--back);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-main{max-width:900px;margin:0 auto;padding:28px 20px 48px}
-h1{font-size:26px;line-height:1.25;margin:0 0 14px}
-h2{font-size:19px;margin:0 0 4px}
-p{margin:0 0 12px;color:var(--soft);max-width:70ch}
-section{background:var(--paper);border:1px solid var(--line);border-radius:8px;padding:18px 20px;margin:0 0 18px}
-dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(170px,1fr));gap:8px 18px;margin:0 0 22px}
-dt{color:var(--soft);font-size:13px}dd{margin:0;font-variant-numeric:tabular-nums}
-svg.chart{display:block;width:100%;min-width:620px;height:auto}
-.wide{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
-th,td{padding:5px 7px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left;padding-left:0}
-th{color:var(--soft);font-weight:600}
-</style>
-</head>
-<body>
-<main>
-<h1>{{.Title}}</h1>
-<dl>{{range .Facts}}<div><dt>{{index . 0}}</dt><dd>{{index . 1}}</dd></div>{{end}}</dl>
-{{range .Sections}}<section>
-<h2>{{.Heading}}</h2>
-<p>{{.Text}}</p>
-<div class="wide">{{.SVG}}</div>
-</section>
-{{end}}<section>
-<h2>The numbers</h2>
-<p>Requests in the fullest second around the repeat of that number, the mean over the last period, requests a day, and how often a phone reboots in a day. An even load with the mean of the spread phones would peak at about {{.Even}}.</p>
-<div class="wide"><table>
-{{range $i, $row := .Table}}<tr>{{range $row}}{{if $i}}<td>{{.}}</td>{{else}}<th scope="col">{{.}}</th>{{end}}{{end}}</tr>
-{{end}}</table></div>
-</section>
-</main>
-</body>
-</html>
-`))

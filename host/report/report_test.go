@@ -113,7 +113,7 @@ func TestSmall(t *testing.T) {
 
 func TestUnit(t *testing.T) {
 	for seconds, want := range map[float64]string{60: "seconds", 3600: "minutes", 6 * 3600: "hours", 6 * 86400: "days"} {
-		if _, name := unit(seconds); name != want {
+		if _, name := Unit(seconds); name != want {
 			t.Errorf("%g: %s, want %s", seconds, name, want)
 		}
 	}
