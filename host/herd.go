@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,9 +21,10 @@ import (
 
 func herdCommand(w *world) *cobra.Command {
 	var (
-		fleetFile, since, until string
-		value                   uint32
-		follow, asJSON          bool
+		fleetFile, htmlFile, since, until string
+		value                             uint32
+		late                              time.Duration
+		follow, asJSON                    bool
 	)
 	c := &cobra.Command{
 		Use:   "herd LOG...",
@@ -35,7 +37,8 @@ together by time, and gzip is seen by itself.
 A log is that of stagger serve (JSON or text), what wrangler tail --format json prints
 of the Worker, the log of nginx, Apache or Caddy in front of any provisioning server,
 a syslog, or a CSV whose first row names its columns: anything with a time and the
-MAC of a device on a line. Lines may be mixed. Those that are not understood are
+MAC of a device on a line. What telemetry has summed up by the minute has no devices
+and only counts. Lines may be mixed. Those that are not understood are
 counted, and the first are named. Times without a zone are of this machine's.
 
 A check-in is all files that a phone gets within a minute. Those of a second, or a
@@ -61,7 +64,7 @@ Phones are overdue when they have not come a tenth of what they were told, and f
 minutes, after they should have. --checkin says what that is where neither the log
 nor --fleet does.`,
 		Example: `  stagger herd access.log
-  stagger herd access.log.2.gz access.log.1 access.log --fleet fleet.jsonl
+  stagger herd access.log.2.gz access.log.1 access.log --fleet fleet.jsonl --html herd.html
   stagger herd /var/log/nginx/access.log --checkin 86400 --since 24h
   stagger herd --follow /var/log/stagger.log
   npx wrangler tail --format json | stagger herd --follow -`,
@@ -79,6 +82,9 @@ nor --fleet does.`,
 			if o.Until != 0 && o.Until <= o.Since {
 				return misuse(errors.New("--until is not after --since"))
 			}
+			if late < 0 || late > 24*time.Hour {
+				return misuse(errors.New("--late: from 0 to 24h"))
+			}
 			stdin := 0
 			for _, name := range append(args, fleetFile) {
 				if name == "-" {
@@ -93,8 +99,8 @@ nor --fleet does.`,
 					return err
 				}
 			}
-			lines := accesslog.Options{Zone: time.Local, Now: now, Timed: true, Agent: serve.AgentClass}
-			h := &watch{world: w, options: o, json: asJSON}
+			lines := accesslog.Options{Zone: time.Local, Now: time.Now, Timed: true, Agent: serve.AgentClass}
+			h := &watch{world: w, options: o, json: asJSON, html: htmlFile, late: late}
 			if !follow {
 				return h.read(args, lines)
 			}
@@ -118,6 +124,8 @@ nor --fleet does.`,
 	flags.StringVar(&since, "since", "", `requests from this time on: "2026-11-30 09:00", RFC 3339, or how long ago, as in 24h`)
 	flags.StringVar(&until, "until", "", "requests before this time")
 	flags.BoolVar(&follow, "follow", false, "go on reading as the logs grow, through renaming and truncation; a line a minute, and every cluster")
+	flags.DurationVar(&late, "late", 0, "how much later than newer ones a line may stand (default: 2m, with --follow 10s)")
+	flags.StringVar(&htmlFile, "html", "", "write a page with plots to this file")
 	flags.BoolVar(&asJSON, "json", false, "print the whole report as JSON; with --follow one object a line")
 	return c
 }
@@ -174,6 +182,8 @@ type watch struct {
 	*world
 	options checkins.Options
 	json    bool
+	html    string
+	late    time.Duration
 	// For logs that are followed: now is the clock, and wait waits for a while or says
 	// that it is time to stop.
 	now  func() time.Time
@@ -205,7 +215,7 @@ func (h *watch) read(names []string, o accesslog.Options) error {
 	}
 	analysis := checkins.New(h.options)
 	merged := accesslog.Merge(sources...)
-	var order accesslog.Order
+	order := accesslog.Order{Lag: cmp.Or(h.late, 2*time.Minute)}
 	for n := 0; ; n++ {
 		if n%4096 == 0 && size > 0 {
 			show("reading", min(1, float64(done)/float64(size)))
@@ -220,7 +230,7 @@ func (h *watch) read(names []string, o accesslog.Options) error {
 	}
 	order.Flush(analysis.Add)
 	clear()
-	return h.end(analysis.Report(), sources, order.Late)
+	return h.end(analysis.Report(), sources, &order)
 }
 
 // tally counts the bytes that are read.
@@ -243,8 +253,8 @@ type reading struct {
 }
 
 // end prints the report and says of what lines it is not.
-func (h *watch) end(report *checkins.Report, sources []*accesslog.Source, late int) error {
-	total := reading{Late: late}
+func (h *watch) end(report *checkins.Report, sources []*accesslog.Source, order *accesslog.Order) error {
+	total := reading{Late: order.Late}
 	for _, s := range sources {
 		total.Lines, total.Bad = total.Lines+s.Lines, total.Bad+s.Bad
 		for _, p := range s.Problems {
@@ -254,11 +264,16 @@ func (h *watch) end(report *checkins.Report, sources []*accesslog.Source, late i
 			fmt.Fprintf(h.stderr, "%s: and %d more of %d lines\n", s.Name, more, s.Lines)
 		}
 	}
-	if late > 0 {
-		fmt.Fprintf(h.stderr, "%d lines are more than 5 s older than those before them and are left out: give each log as a file of its own\n", late)
+	if order.Late > 0 {
+		fmt.Fprintf(h.stderr, "%d lines are more than %s older than one before them and are left out: give each log as a file of its own, or --late\n", order.Late, order.Lag)
 	}
 	if report.Requests == 0 && total.Bad > 0 {
 		return errors.New("no line is one of a request")
+	}
+	if h.html != "" {
+		if err := writeFile(h.html, report.WritePage); err != nil {
+			return err
+		}
 	}
 	var err error
 	if h.json {
@@ -309,7 +324,7 @@ func (h *watch) follow(names []string, o accesslog.Options) error {
 	options := h.options
 	options.Announce = func(c *checkins.Cluster) { say(c.String(), map[string]any{"cluster": c}) }
 	analysis := checkins.New(options)
-	var order accesslog.Order
+	order := accesslog.Order{Lag: cmp.Or(h.late, 10*time.Second)}
 	summary := summary{said: map[string]bool{}}
 	next := h.now().Add(every)
 	ended := make([]bool, len(sources))
@@ -344,7 +359,7 @@ func (h *watch) follow(names []string, o accesslog.Options) error {
 		}
 	}
 	order.Flush(analysis.Add)
-	return h.end(analysis.Report(), sources, order.Late)
+	return h.end(analysis.Report(), sources, &order)
 }
 
 // summary is what is said of a log that is followed once a minute.

@@ -70,7 +70,7 @@ func TestHerd(t *testing.T) {
 		{[]string{two, "--fleet", m.fleet, "--until", "2024-03-04 08:20"}, 0, []string{"did not come      2\n", "devices of the fleet that did not come: 2\n  001565aabb02\n  001565aabb03\n"}, ""},
 		{[]string{bare, "--checkin", "3600"}, 0, []string{"phones overdue: 1\n  001565aabb01  told 3,600 s  seen last at 2024-03-04 08:00:00, overdue by 60 min\n"}, bare + ":2: no time\n"},
 		{[]string{bare}, 0, []string{"requests          2\n"}, bare + ":2: no time\n"},
-		{[]string{bad}, 0, []string{"requests          3\n"}, bad + ":4: no time\n" + bad + ":5: JSON that is cut off or broken\n" + bad + ":6: JSON that is cut off or broken\n" + bad + ":7: JSON that is cut off or broken\n" + bad + ":8: JSON that is cut off or broken\n" + bad + ": and 3 more of 12 lines\n1 lines are more than 5 s older than those before them and are left out: give each log as a file of its own\n"},
+		{[]string{bad, "--late", "1m"}, 0, []string{"requests          3\n"}, bad + ":4: no time\n" + bad + ":5: JSON that is cut off or broken\n" + bad + ":6: JSON that is cut off or broken\n" + bad + ":7: JSON that is cut off or broken\n" + bad + ":8: JSON that is cut off or broken\n" + bad + ": and 3 more of 12 lines\n1 lines are more than 1m0s older than one before them and are left out: give each log as a file of its own, or --late\n"},
 		{[]string{rubbish}, 1, nil, rubbish + ":1: no time\nno line is one of a request\n"},
 		{[]string{empty}, 0, []string{"no requests\n"}, ""},
 		{[]string{dir}, 1, nil, "read " + dir + ": read " + dir + ": is a directory\n"},
@@ -79,6 +79,7 @@ func TestHerd(t *testing.T) {
 		{[]string{one, "--since", "yesterday"}, 2, nil, "--since: \"yesterday\" is not a time\n"},
 		{[]string{one, "--until", "-5m"}, 2, nil, "--until: \"-5m\" is not a time\n"},
 		{[]string{one, "--since", "1h", "--until", "2h"}, 2, nil, "--until is not after --since\n"},
+		{[]string{one, "--late", "-1s"}, 2, nil, "--late: from 0 to 24h\n"},
 		{[]string{"-", "-"}, 2, nil, "standard input can be one file only\n"},
 		{[]string{"-", "--fleet", "-"}, 2, nil, "standard input can be one file only\n"},
 		{[]string{"nothing", "--follow"}, 1, nil, "open nothing: no such file or directory\n"},
@@ -166,7 +167,7 @@ func TestHerdFollow(t *testing.T) {
 		}
 		grow("")
 		minutes()
-		h := &watch{world: &m.world, json: asJSON, options: checkins.Options{},
+		h := &watch{world: &m.world, json: asJSON, late: 5 * time.Second, options: checkins.Options{},
 			now: func() time.Time { return begin.Add(time.Duration(minute) * time.Minute) },
 			wait: func() error {
 				if minute == 12 {
@@ -175,7 +176,7 @@ func TestHerdFollow(t *testing.T) {
 				minutes()
 				return nil
 			}}
-		err := h.follow([]string{log}, accesslog.Options{Now: begin, Timed: true})
+		err := h.follow([]string{log}, accesslog.Options{Now: h.now, Timed: true})
 		return m.out.String(), m.errors.String(), err
 	}
 	out, errs, err := run(false)

@@ -153,7 +153,7 @@ func readLog(w *world, name string, last map[accesslog.MAC]string) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	log := accesslog.Open(name, text, accesslog.Options{Now: time.Now()})
+	log := accesslog.Open(name, text, accesslog.Options{Now: time.Now})
 	for {
 		r, err := log.Next()
 		if err == io.EOF {

@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -49,23 +48,35 @@ func (m *Merged) Next() (*Record, error) {
 }
 
 // Order puts records into the order of time that are nearly in it: a server writes a
-// line when a request ends, and not when it begins.
+// line when a request ends and not when it begins, and what several send to one place
+// arrives there a flush at a time.
 type Order struct {
-	// Late counts the records that came too late to be put in order. They are left out.
+	// Lag is how much older than the newest a record may be.
+	Lag time.Duration
+	// Late counts those that were older, and were left out.
 	Late int
 
-	waiting []Record // in order, from next on
-	next    int
+	records []Record
+	free    []int32 // places in records
+	heap    []turn  // the earliest is the first, and no turn is before its parent's
+	number  uint32
 	newest  int64
 	given   int64
 }
 
-const (
-	// lag is how much older than the newest a record may be, in nanoseconds.
-	lag = 5e9
-	// maxWaiting bounds how many records wait; with more, lag shrinks.
-	maxWaiting = 1 << 16
-)
+// turn is the place of a record among those that wait.
+type turn struct {
+	at     int64
+	number uint32 // of two of one time the first comes first
+	record int32
+}
+
+func (t turn) before(u turn) bool {
+	return t.at < u.at || t.at == u.at && int32(t.number-u.number) < 0
+}
+
+// maxWaiting bounds how many records wait; with more, the lag shrinks.
+const maxWaiting = 1 << 18
 
 // Add takes a record and returns those whose turn it is by calling emit.
 func (o *Order) Add(r *Record, emit func(*Record)) {
@@ -73,14 +84,24 @@ func (o *Order) Add(r *Record, emit func(*Record)) {
 		o.Late++
 		return
 	}
-	at := len(o.waiting)
-	if o.next < at && r.Time < o.waiting[at-1].Time {
-		at = o.next + sort.Search(at-o.next, func(i int) bool { return o.waiting[o.next+i].Time > r.Time })
+	var place int32
+	if n := len(o.free); n > 0 {
+		place, o.free = o.free[n-1], o.free[:n-1]
+		o.records[place] = *r
+	} else {
+		place = int32(len(o.records))
+		o.records = append(o.records, *r)
 	}
-	o.waiting = slices.Insert(o.waiting, at, *r)
+	o.number++
+	t := turn{r.Time, o.number, place}
+	i := len(o.heap)
+	for o.heap = append(o.heap, t); i > 0 && t.before(o.heap[(i-1)/2]); i = (i - 1) / 2 {
+		o.heap[i] = o.heap[(i-1)/2]
+	}
+	o.heap[i] = t
 	o.newest = max(o.newest, r.Time)
-	o.release(o.newest-lag, emit)
-	for len(o.waiting)-o.next > maxWaiting {
+	o.release(o.newest-int64(o.Lag), emit)
+	for len(o.heap) > maxWaiting {
 		o.give(emit)
 	}
 }
@@ -88,7 +109,7 @@ func (o *Order) Add(r *Record, emit func(*Record)) {
 // Release emits the records that are old enough now, when none may follow for a while,
 // and says up to which second since 1970 that is.
 func (o *Order) Release(now time.Time, emit func(*Record)) int64 {
-	until := now.UnixNano() - lag
+	until := now.UnixNano() - int64(o.Lag)
 	o.release(until, emit)
 	return until / 1e9
 }
@@ -97,17 +118,29 @@ func (o *Order) Release(now time.Time, emit func(*Record)) int64 {
 func (o *Order) Flush(emit func(*Record)) { o.release(math.MaxInt64, emit) }
 
 func (o *Order) release(until int64, emit func(*Record)) {
-	for o.next < len(o.waiting) && o.waiting[o.next].Time <= until {
+	for len(o.heap) > 0 && o.heap[0].at <= until {
 		o.give(emit)
 	}
 }
 
 func (o *Order) give(emit func(*Record)) {
-	r := &o.waiting[o.next]
-	o.given = r.Time
-	emit(r)
-	if o.next++; o.next == len(o.waiting) || o.next >= 4096 && o.next > len(o.waiting)/2 {
-		o.waiting = append(o.waiting[:0], o.waiting[o.next:]...)
-		o.next = 0
+	first := o.heap[0]
+	n := len(o.heap) - 1
+	last := o.heap[n]
+	o.heap = o.heap[:n]
+	for i := 0; n > 0; {
+		child := 2*i + 1
+		if child+1 < n && o.heap[child+1].before(o.heap[child]) {
+			child++
+		}
+		if child >= n || !o.heap[child].before(last) {
+			o.heap[i] = last
+			break
+		}
+		o.heap[i] = o.heap[child]
+		i = child
 	}
+	o.given = first.at
+	emit(&o.records[first.record])
+	o.free = append(o.free, first.record)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +17,9 @@ import (
 type Options struct {
 	// Zone is that of times without one; nil is UTC.
 	Zone *time.Location
-	// Now says which year a time without one is of, and which times cannot be. It is
-	// required.
-	Now time.Time
+	// Now is the clock, which says what year a time without one is of, and what times
+	// cannot be. It is required: time.Now, but for tests.
+	Now func() time.Time
 	// Timed wants a time of every record: a line without one is bad.
 	Timed bool
 	// Agent says what kind of client a User-Agent is, in one word; nil does not.
@@ -177,7 +176,7 @@ func (p *Parser) finish(r *Record, emit func(*Record)) error {
 			return errTime
 		case r.Time < firstTime:
 			return errPast
-		case r.Time > p.options.Now.Add(24*time.Hour).UnixNano():
+		case r.Time > p.options.Now().Add(24*time.Hour).UnixNano():
 			return errFuture
 		}
 	}
@@ -200,12 +199,13 @@ const deepest = 3
 func (p *Parser) wrapped(object gjson.Result, base Record, depth int, emit func(*Record)) error {
 	r := base
 	var inside []gjson.Result
+	wraps := false
 	object.ForEach(func(name, value gjson.Result) bool {
 		switch key := lower(name.Str); {
 		case value.Type == gjson.String && (key == "message" || key == "log" || key == "msg") && strings.HasPrefix(value.Str, "{"):
-			inside = append(inside, value)
+			inside, wraps = append(inside, value), true
 		case key == "logs" && value.IsArray() || key == "message" && value.IsArray():
-			inside = append(inside, value.Array()...)
+			inside, wraps = append(inside, value.Array()...), true
 		case (key == "request" || key == "event") && value.IsObject():
 			p.about(value, &r)
 		case value.Type == gjson.String:
@@ -222,7 +222,7 @@ func (p *Parser) wrapped(object gjson.Result, base Record, depth int, emit func(
 		}
 		return true
 	})
-	if len(inside) == 0 || depth == deepest {
+	if !wraps || depth == deepest {
 		return p.finish(&r, emit)
 	}
 	// What a wrapper says of itself, such as its own outcome, says nothing of what is
@@ -284,10 +284,13 @@ func (p *Parser) header(text string) bool {
 		timed, named := false, false
 		for _, cell := range cells {
 			name := strings.ToLower(strings.TrimSpace(cell))
-			set := fields[name]
-			timed = timed || set != nil && name != "time" && p.isTime(name) || name == "time"
-			named = named || name == "mac" || name == "mac_address" || name == "device" || name == "path" || name == "request"
-			columns = append(columns, set)
+			switch name {
+			case "time", "timestamp", "ts", "@timestamp", "date", "datetime":
+				timed = true
+			case "mac", "mac_address", "device", "path", "request":
+				named = true
+			}
+			columns = append(columns, fields[name])
 		}
 		if timed && named {
 			p.columns, p.comma = columns, comma
@@ -295,10 +298,6 @@ func (p *Parser) header(text string) bool {
 		}
 	}
 	return false
-}
-
-func (p *Parser) isTime(name string) bool {
-	return slices.Contains([]string{"timestamp", "ts", "@timestamp", "date", "datetime"}, name)
 }
 
 // split is the cells of a line; nil where the quotes are broken.

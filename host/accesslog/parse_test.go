@@ -8,7 +8,7 @@ import (
 )
 
 var options = Options{
-	Now: time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC), Zone: time.FixedZone("", 3600), Timed: true,
+	Now: func() time.Time { return time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) }, Zone: time.FixedZone("", 3600), Timed: true,
 	Agent: func(userAgent string) string { return strings.ToLower(strings.Fields(userAgent)[0]) },
 }
 
@@ -32,6 +32,7 @@ func text(r *Record) string {
 	add("documents %x", r.Documents, r.Documents != 0)
 	add("again %d", r.Checkin, r.Checkin != 0)
 	add("%s", r.Outcome, r.Outcome != "")
+	add("%d requests", r.Requests, r.Requests != 0)
 	add("%s", "served", r.OK())
 	return strings.Join(parts, ", ")
 }
@@ -81,9 +82,11 @@ func TestFormats(t *testing.T) {
 		"no header":           {`2026-11-30 10:14:03;0015.65aa.bb01;yes`, "2026-11-30T09:14:03, 001565aabb01, served"},
 		"epoch":               {`1780000000 001565aabb01`, "2026-05-28T20:26:40, 001565aabb01, served"},
 		"brackets":            {`[2026/11/30 10:14:03] 001565aabb01`, "2026-11-30T09:14:03, 001565aabb01, served"},
+		"sums of a minute":    {`{"time":"2026-11-30T09:14:00Z","level":"INFO","msg":"minute","tenant":"acme","vendor":"yealink","file":"config","outcome":"ok","status":200,"requests":17,"bytes":100000,"ms":3.2,"ms_max":0.4}`, "2026-11-30T09:14:00, 200, tenant acme, vendor yealink, file config, ok, 17 requests, served"},
 		"another message":     {`{"time":"2026-11-30T09:14:03Z","level":"INFO","msg":"serving","devices":3}`, ""},
 		"another line":        {`2026-11-30T09:14:03Z something 550e8400-e29b-41d4-a716-446655440000`, ""},
 		"blank":               {"  ", ""},
+		"tail of nothing":     {`{"outcome":"ok","logs":[],"eventTimestamp":1780000000100,"event":{"request":{"headers":{}}}}`, ""},
 		"no time":             {`{"mac":"001565aabb01","outcome":"ok"}`, "! no time"},
 		"no time in text":     {`GET /001565aabb01.cfg`, "! no time"},
 		"text":                {`Traceback (most recent call last):`, "! no time"},
@@ -104,6 +107,20 @@ func TestFormats(t *testing.T) {
 	}
 	if got := parse(NewParser(options), "{", "  1,", "oops", "{", "  2"); got != "! JSON that is cut off or broken\n! JSON that is cut off or broken" {
 		t.Error(got)
+	}
+}
+
+// TestClock wants a clock that goes on while a log is followed.
+func TestClock(t *testing.T) {
+	o := options
+	now := options.Now()
+	o.Now = func() time.Time { return now }
+	p := NewParser(o)
+	for range 3 {
+		if got, want := parse(p, now.Format(time.RFC3339)+" 001565aabb01"), now.Format("2006-01-02T15:04:05")+", 001565aabb01, served"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		now = now.Add(48 * time.Hour)
 	}
 }
 
@@ -161,7 +178,7 @@ func FuzzLine(f *testing.F) {
 		known := map[error]bool{nil: true, errTime: true, errPast: true, errFuture: true, errJSON: true, errCells: true}
 		for _, line := range strings.Split(text, "\n") {
 			err := p.Line([]byte(line), func(r *Record) {
-				if r.Time < firstTime || r.Time > o.Now.Add(25*time.Hour).UnixNano() {
+				if r.Time < firstTime || r.Time > o.Now().Add(25*time.Hour).UnixNano() {
 					t.Errorf("time %d", r.Time)
 				}
 				if r.MAC != 0 && ParseMAC(r.MAC.String()) != r.MAC {

@@ -42,7 +42,8 @@ type Source struct {
 	// buffer[begin:end] is read and not taken; looked at up to seen.
 	begin, end, seen int
 	long             bool
-	queue            []Record
+	queue            []Record // of one line
+	taken            int      // of the queue
 	// before counts the lines of earlier files of this name, of which there were files.
 	before, files int
 	ended         error
@@ -71,10 +72,9 @@ func Unzipped(r io.Reader) (io.Reader, error) {
 // good until the next call.
 func (s *Source) Next() (*Record, error) {
 	for {
-		if n := len(s.queue); n > 0 {
-			// They were put in the other way round.
-			s.queue = s.queue[:n-1]
-			return &s.queue[:n][n-1], nil
+		if s.taken < len(s.queue) {
+			s.taken++
+			return &s.queue[s.taken-1], nil
 		}
 		if s.ended != nil {
 			return nil, s.ended
@@ -104,12 +104,9 @@ func (s *Source) Next() (*Record, error) {
 			s.problem(err.Error())
 			continue
 		}
-		s.queue = s.queue[:0]
+		s.queue, s.taken = s.queue[:0], 0
 		if err := s.parser.Line(line, func(r *Record) { s.queue = append(s.queue, *r) }); err != nil {
 			s.problem(err.Error())
-		}
-		for i, j := 0, len(s.queue)-1; i < j; i, j = i+1, j-1 {
-			s.queue[i], s.queue[j] = s.queue[j], s.queue[i]
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // row is a line of a log, and its time in seconds after 09:14.
@@ -99,7 +100,7 @@ func TestOrder(t *testing.T) {
 	open := func(text string) *Source { return Open("x", strings.NewReader(text), options) }
 	logs := []*Source{open(row(1, 1) + row(4, 4) + row(3.5, 3) + row(30, 8)), open(row(2, 2) + row(5, 5) + row(31, 9)), open(""), open(row(20, 6) + row(21, 7) + row(2, 99) + row(40, 10))}
 	merged := Merge(logs...)
-	var o Order
+	o := Order{Lag: 5 * time.Second}
 	var got []MAC
 	take := func(r *Record) { got = append(got, r.MAC&0xff) }
 	for {
@@ -116,8 +117,25 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%v, %d late", got, o.Late)
 	}
 
+	// In any order, and of one time in the order in which they came.
+	o, got = Order{Lag: time.Hour}, nil
+	var want []MAC
+	for n := range 1000 {
+		second := int64(n * 7 % 100)
+		o.Add(&Record{Time: second, MAC: MAC(second*1000 + int64(n))}, take)
+		want = append(want, MAC(second*1000+int64(n)))
+	}
+	slices.Sort(want)
+	for i := range want {
+		want[i] &= 0xff
+	}
+	o.Flush(take)
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+
 	// More than wait at most, all of one moment, and then older ones.
-	o, got = Order{}, nil
+	o, got = Order{Lag: 5 * time.Second}, nil
 	for n := range maxWaiting + 100 {
 		o.Add(&Record{Time: 1e9, MAC: MAC(n & 0xff)}, take)
 	}

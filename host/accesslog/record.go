@@ -84,6 +84,9 @@ type Record struct {
 	Hash, Documents uint64
 	// Checkin is the seconds after which the phone was told to come again.
 	Checkin uint32
+	// Requests is how many it stands for, where a log has sums: of no device then.
+	// Else it is 0.
+	Requests int
 }
 
 // OK says whether the phone got what it asked for, as far as the log tells. A phone
@@ -133,6 +136,11 @@ var fields = map[string]func(p *Parser, r *Record, value string){
 	"hash":      func(_ *Parser, r *Record, v string) { r.Hash = hashIf(v) },
 	"documents": func(_ *Parser, r *Record, v string) { r.Documents = hashIf(v) },
 	"timers":    setTimers,
+	"requests": func(_ *Parser, r *Record, v string) {
+		if n, err := strconv.Atoi(v); err == nil && n > 0 && n < 1<<40 {
+			r.Requests = n
+		}
+	},
 }
 
 func hashIf(text string) uint64 {
@@ -224,6 +232,6 @@ func setPath(p *Parser, r *Record, v string) {
 	}
 }
 
-// times in which a log can have been written: phones have asked for their
+// firstTime is the earliest time that a log can have: phones have asked for their
 // configuration over HTTP since about 2000.
 var firstTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()

@@ -51,7 +51,7 @@ func (p *Parser) timeAt(text string) (int64, int) {
 			return 0, 0
 		}
 		// A day of grace, for clocks and zones.
-		latest := p.options.Now.Add(24 * time.Hour)
+		latest := p.options.Now().Add(24 * time.Hour)
 		t, n := p.clock(text, 7, latest.Year(), month, day)
 		if t > latest.UnixNano() {
 			t, n = p.clock(text, 7, latest.Year()-1, month, day)

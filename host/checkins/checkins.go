@@ -102,7 +102,7 @@ type Analysis struct {
 	// arrivals are of check-ins, strangers of refused requests of nobody known.
 	arrivals, strangers scan
 	refused             frequent
-	minutes             []Minute
+	minutes             []minute
 	// seconds counts those with so many check-ins; the last element is of more, too.
 	seconds [1 << 12]int
 }
@@ -138,9 +138,12 @@ func (a *Analysis) Add(r *accesslog.Record) {
 		a.outside++
 		return
 	}
-	a.requests++
-	a.outcomes[outcomeOf(r)]++
-	if !r.OK() {
+	n := max(r.Requests, 1)
+	a.requests += n
+	a.outcomes[outcomeOf(r)] += n
+	if r.Requests > 0 {
+		// Sums of a minute say nothing of devices.
+	} else if !r.OK() {
 		a.refuse(r, at)
 	} else if r.MAC != 0 {
 		a.serve(r, at)

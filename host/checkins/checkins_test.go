@@ -3,6 +3,7 @@ package checkins
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -95,6 +96,9 @@ func TestNeeded(t *testing.T) {
 			k := needed(rate, w)
 			if chance := falseWindows(rate, w, k); chance > FalseAlarms/86400/4 {
 				t.Errorf("rate %g, window %d: %d arrivals by chance %g times a second", rate, w, k, chance)
+			}
+			if mean := rate * float64(w); float64(k) < mean+3*math.Sqrt(mean) {
+				t.Errorf("rate %g, window %d: %d are within three standard deviations", rate, w, k)
 			}
 			if k > MinCluster && falseWindows(rate, w, k-1) <= FalseAlarms/86400/4 {
 				t.Errorf("rate %g, window %d: %d would do", rate, w, k-1)

@@ -70,6 +70,7 @@ var Causes = map[string]string{
 // Limits of a guess.
 const (
 	most      = 0.8 // what is of "one" has at least this share
+	little    = 0.1 // a smaller share is not worth to be named
 	together  = 0.5 // so many of the phones were together before
 	onTheHour = 5   // seconds around the full or half hour
 	maxShape  = 900 // seconds of a cluster that are kept for a picture
@@ -150,6 +151,7 @@ func (s *scan) close(a *Analysis) {
 		c.Earlier = &Earlier{At: a.time(start), Share: float64(n) / float64(g.devices), After: int(g.first - start)}
 	}
 	c.Cause = c.cause()
+	s.found++
 	if s.clusters = append(s.clusters, c); len(s.clusters) > 2*maxClusters {
 		s.clusters = largest(s.clusters, maxClusters)
 	}
@@ -222,7 +224,7 @@ func (c *Cluster) String() string {
 		name  string
 		share *Share
 	}{{"tenant ", c.Tenant}, {"", c.Vendor}, {"", c.Block}} {
-		if p.share != nil {
+		if p.share != nil && p.share.Share >= little {
 			parts = append(parts, fmt.Sprintf("%s%s %s", p.name, p.share.Value, percent(p.share.Share)))
 		}
 	}

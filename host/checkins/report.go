@@ -45,7 +45,7 @@ type Report struct {
 	// Refused are the addresses with the most requests that were refused.
 	Refused []Count `json:"refused"`
 
-	minutes []Minute
+	minutes []minute
 	seconds []int
 	calm    float64 // check-ins a second outside of clusters
 	fleet   bool
@@ -158,7 +158,7 @@ func (a *Analysis) Report() *Report {
 	}
 	clusters := append(slices.Clone(a.arrivals.clusters), a.strangers.clusters...)
 	r.Clusters = append(r.Clusters, largest(clusters, maxClusters)...)
-	r.ClustersOf = len(a.arrivals.starts) + len(a.strangers.starts)
+	r.ClustersOf = a.arrivals.found + a.strangers.found
 	refused := map[string]int{}
 	for addr, n := range a.refused.counts {
 		if n >= manyRefused {
@@ -249,7 +249,7 @@ func counts(m map[string]int) []Count {
 	return list
 }
 
-func (m *Moments) mean() float64 {
+func (m *moments) mean() float64 {
 	if m.n == 0 {
 		return 0
 	}
@@ -257,9 +257,9 @@ func (m *Moments) mean() float64 {
 }
 
 // perMinute are the numbers of the whole minutes.
-func (a *Analysis) perMinute() *Moments {
+func (a *Analysis) perMinute() *moments {
 	from, to := (a.begin+59)/60, (a.end+1)/60
-	m := &Moments{}
+	m := &moments{}
 	if to <= from {
 		return m
 	}
@@ -276,7 +276,7 @@ func (a *Analysis) perMinute() *Moments {
 // chi-square distribution with n-1 degrees of freedom.
 const band = 0.99
 
-func (a *Analysis) of(in string, seconds int, m *Moments) Arrivals {
+func (a *Analysis) of(in string, seconds int, m *moments) Arrivals {
 	v := Arrivals{In: in, Parts: m.n, Mean: m.mean(), Peak: m.most, PeakAt: a.time(m.mostFrom)}
 	if m.most == 0 {
 		v.PeakAt = a.time(a.begin)

@@ -80,8 +80,9 @@ type scan struct {
 	// usual is the rate outside of clusters when it was judged last, a second.
 	usual float64
 	// calm are the seconds outside of clusters, all those with them.
-	calm, all Moments
+	calm, all moments
 	clusters  []*Cluster // the largest
+	found     int        // and of how many
 	starts    []uint32   // when each began, also those that are not kept
 	// inSecond counts the events of the last second.
 	inSecond int
@@ -200,7 +201,9 @@ func (s *scan) mark(rate float64) (more bool) {
 			if old := i - w; old >= 0 && !s.marked[old] {
 				count, seconds = count-s.counts[old], seconds-1
 			}
-			if seconds == 0 || count < s.need(rate, seconds) {
+			// Nothing below three standard deviations is ever enough, and most is.
+			mean := rate * float64(seconds)
+			if count < MinCluster || float64(count) < mean+3*math.Sqrt(mean) || count < s.need(rate, seconds) {
 				continue
 			}
 			for j := max(0, i-w+1); j <= i; j++ {
@@ -277,15 +280,15 @@ func (s *scan) settle(a *Analysis, to uint32) {
 	}
 }
 
-// Moments are those of the numbers of arrivals in equal parts of time.
-type Moments struct {
+// moments are those of the numbers of arrivals in equal parts of time.
+type moments struct {
 	n        int
 	sum, sq  float64
 	most     int
 	mostFrom uint32
 }
 
-func (m *Moments) add(count int, from uint32) {
+func (m *moments) add(count int, from uint32) {
 	m.n++
 	m.sum += float64(count)
 	m.sq += float64(count) * float64(count)
@@ -294,8 +297,8 @@ func (m *Moments) add(count int, from uint32) {
 	}
 }
 
-// A Minute is what arrived in one minute that had arrivals.
-type Minute struct {
+// A minute is what arrived in one minute that had arrivals.
+type minute struct {
 	// At is in minutes since 1970; Peak the most in one second.
 	At            uint32
 	Arrivals, Top uint32
@@ -308,7 +311,7 @@ func (a *Analysis) second(at uint32, n int) {
 		return
 	}
 	if last := len(a.minutes) - 1; last < 0 || a.minutes[last].At != at/60 {
-		a.minutes = append(a.minutes, Minute{At: at / 60})
+		a.minutes = append(a.minutes, minute{At: at / 60})
 	}
 	m := &a.minutes[len(a.minutes)-1]
 	m.Arrivals += uint32(n)

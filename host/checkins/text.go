@@ -1,9 +1,11 @@
 package checkins
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -48,42 +50,64 @@ func seconds(n int) string {
 	return number((n+43200)/86400) + " days"
 }
 
-// A Finding is a kind of thing that the report lists: what it is, how many there are,
+// A finding is a kind of thing that the report lists: what it is, how many there are,
 // and the first of them.
-type Finding struct {
+type finding struct {
 	Title string
 	// Alarm says that these must not be.
 	Alarm bool
 	Of    int
+	// Rows are the first as lines, Table the same as cells with the heading first.
 	Rows  []string
+	Table [][]string
 }
 
-func rows[T any](list []T, row func(T) string) []string {
-	var out []string
-	for _, x := range list[:min(len(list), shown)] {
-		out = append(out, row(x))
+// list makes a finding of what there is of a kind.
+func list[T any](title string, alarm bool, all []T, row func(T) string, cells func(T) []string, heading ...string) finding {
+	f := finding{Title: title, Alarm: alarm, Of: len(all), Table: [][]string{heading}}
+	for _, x := range all[:min(len(all), shown)] {
+		f.Rows, f.Table = append(f.Rows, row(x)), append(f.Table, cells(x))
 	}
-	return out
+	return f
 }
 
-// Findings are the lists of the report that are not empty, the alarms first.
-func (r *Report) Findings() []Finding {
-	all := []Finding{
-		{"reboot loops", true, len(r.Loops), rows(r.Loops, Loop.String)},
-		{"files that change by themselves", true, len(r.Unstable), rows(r.Unstable, Changing.String)},
-		{"suspicious: files that turned back to earlier bytes", false, len(r.Suspicious), rows(r.Suspicious, Changing.String)},
-		{"phones that come more often than they were told", false, len(r.Often), rows(r.Often, Often.String)},
-		{"phones overdue", false, len(r.Overdue), rows(r.Overdue, Overdue.String)},
-		{"devices of the fleet that did not come", false, len(r.Unseen), rows(r.Unseen, accesslog.MAC.String)},
-		{"addresses that were refused most", false, len(r.Refused), rows(r.Refused, func(c Count) string { return c.Name + "  " + number(c.Count) + " requests" })},
+// findings are the lists of the report that are not empty, the alarms first.
+func (r *Report) findings() []finding {
+	changing := []string{"device", "tenant", "vendor", "told", "file", "changes", "same documents", "back", "last at"}
+	all := []finding{
+		list("reboot loops", true, r.Loops, Loop.String, func(l Loop) []string {
+			changes := "-"
+			if l.Hashed {
+				changes = number(l.Changes)
+			}
+			return l.cells(number(l.CheckIns), clock(l.From), clock(l.To), seconds(l.Shortest), changes)
+		}, "device", "tenant", "vendor", "told", "check-ins", "from", "to", "gap", "changed"),
+		list("files that change by themselves", true, r.Unstable, Changing.String, Changing.row, changing...),
+		list("suspicious: files that turned back to earlier bytes", false, r.Suspicious, Changing.String, Changing.row, changing...),
+		list("phones that come more often than they were told", false, r.Often, Often.String, func(o Often) []string {
+			return o.cells(number(o.CheckIns), number(o.Early), seconds(o.Shortest))
+		}, "device", "tenant", "vendor", "told", "check-ins", "early", "shortest gap"),
+		list("phones overdue", false, r.Overdue, Overdue.String, func(o Overdue) []string {
+			return o.cells(clock(o.Last), seconds(o.By))
+		}, "device", "tenant", "vendor", "told", "seen last", "overdue by"),
+		list("devices of the fleet that did not come", false, r.Unseen, accesslog.MAC.String, func(m accesslog.MAC) []string { return []string{m.String()} }, "device"),
+		list("addresses that were refused most", false, r.Refused, func(c Count) string { return c.Name + "  " + number(c.Count) + " requests" },
+			func(c Count) []string { return []string{c.Name, number(c.Count)} }, "address", "requests"),
 	}
-	var list []Finding
-	for _, f := range all {
-		if f.Of > 0 {
-			list = append(list, f)
-		}
+	return slices.DeleteFunc(all, func(f finding) bool { return f.Of == 0 })
+}
+
+// cells are those of the device, and more.
+func (d Device) cells(more ...string) []string {
+	told := "-"
+	if d.Value > 0 {
+		told = number(d.Value) + " s"
 	}
-	return list
+	return append([]string{d.MAC.String(), cmp.Or(d.Tenant, "-"), cmp.Or(d.Vendor, "-"), told}, more...)
+}
+
+func (c Changing) row() []string {
+	return c.cells(cmp.Or(c.File, "-"), number(c.Changes), number(c.Same), number(c.Back), clock(c.Last))
 }
 
 func (d Device) String() string {
@@ -133,8 +157,8 @@ func (o Overdue) String() string {
 	return fmt.Sprintf("%s  seen last at %s, overdue by %s", o.Device, clock(o.Last), seconds(o.By))
 }
 
-// Facts are the numbers of the whole, each a name and a value.
-func (r *Report) Facts() [][2]string {
+// facts are the numbers of the whole, each a name and a value.
+func (r *Report) facts() [][2]string {
 	facts := [][2]string{
 		{"from", clock(r.From)}, {"to", clock(r.To)}, {"requests", number(r.Requests)},
 		{"check-ins", number(r.CheckIns)}, {"devices", number(r.Devices)},
@@ -152,8 +176,8 @@ func (r *Report) Facts() [][2]string {
 	return append(facts, [2]string{"outcomes", strings.Join(outcomes, ", ")})
 }
 
-// Table has the arrivals in numbers, the heading first.
-func (r *Report) Table() [][]string {
+// table has the arrivals in numbers, the heading first.
+func (r *Report) table() [][]string {
 	table := [][]string{{"check-ins in a", "mean", "most", "at", "most/mean", "even load", "dispersion", "if independent"}}
 	for _, v := range r.Arrivals {
 		if v.Parts == 0 {
@@ -175,13 +199,13 @@ func (r *Report) WriteText(out io.Writer) error {
 		_, err := fmt.Fprintln(out, "no requests")
 		return err
 	}
-	for _, fact := range r.Facts() {
+	for _, fact := range r.facts() {
 		fmt.Fprintf(&b, "%-16s  %s\n", fact[0], fact[1])
 	}
 	b.WriteByte('\n')
 	// Numbers are to the right, names to the left.
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range r.Table() {
+	for _, row := range r.table() {
 		fmt.Fprintf(table, "%-26s\t%s\t\n", row[0], strings.Join(row[1:], "\t"))
 	}
 	if err := table.Flush(); err != nil {
@@ -196,7 +220,7 @@ func (r *Report) WriteText(out io.Writer) error {
 			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(c.String(), "\n", "\n  "))
 		}
 	}
-	for _, f := range r.Findings() {
+	for _, f := range r.findings() {
 		title := f.Title
 		if f.Alarm {
 			title = "ALARM: " + title
