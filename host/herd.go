@@ -61,8 +61,9 @@ ALARM, and exit status 1:
     change files too: look at the time after it with --since.
 
 Phones are overdue when they have not come a tenth of what they were told, and five
-minutes, after they should have. --checkin says what that is where neither the log
-nor --fleet does.`,
+minutes, after they should have. One that draws its moment itself, in every interval
+anew, may be listed for up to an interval although it will come. --checkin says what
+phones were told where neither the log nor --fleet does.`,
 		Example: `  stagger herd access.log
   stagger herd access.log.2.gz access.log.1 access.log --fleet fleet.jsonl --html herd.html
   stagger herd /var/log/nginx/access.log --checkin 86400 --since 24h
