@@ -51,10 +51,13 @@ func (u *unsealer) open(file string, check fleet.Check) (*fleet.Store, error) {
 	if file == "" {
 		return nil, misuse(errors.New("--fleet: the fleet file is required"))
 	}
-	return u.read(file, check, func(key, text string) (string, error) {
-		document, _, err := u.document(key, text)
-		return document, err
-	})
+	return u.read(file, check, u.text)
+}
+
+// text is document, for where it does not matter what it is sealed under.
+func (u *unsealer) text(key, text string) (string, error) {
+	document, _, err := u.document(key, text)
+	return document, err
 }
 
 func (u *unsealer) read(file string, check fleet.Check, unseal fleet.Unseal) (*fleet.Store, error) {

@@ -48,6 +48,7 @@ var commands = []func(*world) *cobra.Command{
 	importCommand,
 	validateCommand,
 	generateCommand,
+	diffCommand,
 	kvCommand,
 	getCommand,
 }

@@ -87,9 +87,15 @@ func ruleTable() string {
 	return b.String()
 }
 
+// a seekable is a file that can be read more than once, and at any place.
+type seekable interface {
+	io.ReadSeeker
+	io.ReaderAt
+}
+
 // seekable opens a file that is read twice. What is no regular file is read into
 // memory.
-func (w *world) seekable(file string) (name string, r io.ReadSeeker, done func(), err error) {
+func (w *world) seekable(file string) (name string, r seekable, done func(), err error) {
 	name, in, err := w.open(file)
 	if err != nil {
 		return "", nil, nil, err

@@ -64,6 +64,7 @@ func (s *scanner) pairs(in io.Reader) error {
 			if len(wrong) == 0 {
 				d, wrong = s.stored(key, text)
 			}
+			d.Offset, d.Length = decoder.InputOffset()-int64(len(pair)), len(pair)
 			s.take(n, d, wrong)
 		}
 		if _, err := decoder.Token(); err != nil { // the "]"

@@ -98,6 +98,15 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
+// keep adds an error, or counts it when there are too many.
+func (e *Errors) keep(err *Error) {
+	if len(e.List) == maxErrors {
+		e.More++
+		return
+	}
+	e.List = append(e.List, err)
+}
+
 // Open reads the fleet file at path, or standard input when path is "-".
 func Open(path string, stdin io.Reader, check Check) (*Store, error) {
 	return Reader{Check: check}.Open(path, stdin)
@@ -142,11 +151,8 @@ func (r Reader) Read(name string, in io.Reader) (*Store, error) {
 		macs:    map[string]int{},
 		check:   r.Check,
 	}
-	if r.Unseal == nil {
-		r.Unseal = seal.Opener{Keys: seal.New(nil)}.Document
-	}
 	var err error
-	if l.store.export, err = scan(name, in, r.Unseal, l.document, l.keep); err != nil {
+	if l.store.export, err = scan(name, in, r.unseal(), l.document, l.errors.keep); err != nil {
 		return nil, err
 	}
 	l.finish()
@@ -155,6 +161,14 @@ func (r Reader) Read(name string, in io.Reader) (*Store, error) {
 		return nil, &l.errors
 	}
 	return l.store, nil
+}
+
+// unseal is Unseal, or what opens nothing.
+func (r Reader) unseal() Unseal {
+	if r.Unseal == nil {
+		return seal.Opener{Keys: seal.New(nil)}.Document
+	}
+	return r.Unseal
 }
 
 type loader struct {
@@ -175,15 +189,7 @@ type device struct {
 }
 
 func (l *loader) fail(line int, format string, args ...any) {
-	l.keep(&Error{l.name, line, fmt.Sprintf(format, args...)})
-}
-
-func (l *loader) keep(err *Error) {
-	if len(l.errors.List) == maxErrors {
-		l.errors.More++
-		return
-	}
-	l.errors.List = append(l.errors.List, err)
+	l.errors.keep(&Error{l.name, line, fmt.Sprintf(format, args...)})
 }
 
 // document takes one document in.

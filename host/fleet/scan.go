@@ -21,6 +21,10 @@ type Document struct {
 	Tenant, MAC string
 	// Text is the document as it stands, without the blanks around it.
 	Text string
+	// Offset and Length say where in the file it is: the document itself, or the pair
+	// of an export that has it.
+	Offset int64
+	Length int
 }
 
 // Key is the key under which the core asks for the document.
@@ -97,12 +101,17 @@ func (s *scanner) wrong(line int, what ...string) {
 const tooLong = "longer than %d bytes"
 
 func (s *scanner) lines(in *bufio.Reader) error {
+	next := int64(0) // where the next line begins
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
+		at := next
+		next += int64(len(line))
 		long := len(bytes.TrimRight(line, "\r\n")) > MaxLine
 		for errors.Is(err, bufio.ErrBufferFull) {
 			long = true
-			_, err = in.ReadSlice('\n')
+			var rest []byte
+			rest, err = in.ReadSlice('\n')
+			next += int64(len(rest))
 		}
 		if err != nil && err != io.EOF {
 			return err
@@ -112,6 +121,7 @@ func (s *scanner) lines(in *bufio.Reader) error {
 			s.wrong(n, fmt.Sprintf(tooLong, MaxLine))
 		case len(text) > 0:
 			d, wrong := identify(string(text))
+			d.Offset, d.Length = at+int64(bytes.Index(line, text)), len(text)
 			if len(wrong) == 0 {
 				// The line as it stands has a say in whether it may stand there.
 				if _, err := s.unseal(d.Key(), d.Text); err != nil {

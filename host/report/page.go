@@ -35,6 +35,31 @@ func (s Section) SVG() (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
+// A cell is one of a table. Words are to the left, numbers to the right.
+type cell struct {
+	Text  string
+	Words bool
+}
+
+// Rows is the table. A column without any number has words in it.
+func (s Section) Rows() [][]cell {
+	numbers := map[int]bool{}
+	for i, row := range s.Table {
+		for j, text := range row {
+			if i > 0 && text != "" && strings.IndexByte("0123456789", text[0]) >= 0 {
+				numbers[j] = true
+			}
+		}
+	}
+	rows := make([][]cell, len(s.Table))
+	for i, row := range s.Table {
+		for j, text := range row {
+			rows[i] = append(rows[i], cell{text, !numbers[j]})
+		}
+	}
+	return rows
+}
+
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	return page.Execute(w, struct {
@@ -68,6 +93,7 @@ svg.chart{display:block;width:100%;min-width:620px;height:auto}
 table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
 th,td{padding:5px 7px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child,td:first-child{text-align:left;padding-left:0}
+.words{text-align:left}
 th{color:var(--soft);font-weight:600}
 </style>
 </head>
@@ -83,7 +109,7 @@ th{color:var(--soft);font-weight:600}
 {{- end}}
 {{- if .Table}}
 <div class="wide"><table>
-{{range $i, $row := .Table}}<tr>{{range $row}}{{if $i}}<td>{{.}}</td>{{else}}<th scope="col">{{.}}</th>{{end}}{{end}}</tr>
+{{range $i, $row := .Rows}}<tr>{{range $row}}{{if $i}}<td{{if .Words}} class="words"{{end}}>{{.Text}}</td>{{else}}<th scope="col"{{if .Words}} class="words"{{end}}>{{.Text}}</th>{{end}}{{end}}</tr>
 {{end}}</table></div>
 {{- end}}
 </section>
