@@ -12,15 +12,16 @@ export const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/,
 export const CORE = `${ROOT}/build/out/edge.wasm`;
 
 /** The modules that make up the Worker, and the date it is deployed with. */
-export const WORKER = ["edge/worker/worker.mjs", "edge/worker/cloudflare.mjs", "edge/worker/core.mjs", "edge/worker/seal.mjs", "edge/worker/wire.mjs"];
+export const WORKER = ["edge/worker/worker.mjs", "edge/worker/cloudflare.mjs", "edge/worker/core.mjs", "edge/worker/seal.mjs", "edge/worker/wire.mjs", "edge/worker/telemetry.mjs"];
 const CONFIGURATION = readFileSync(`${ROOT}/wrangler.toml`, "utf8");
 const COMPATIBILITY_DATE = /^compatibility_date = "(.*)"$/m.exec(CONFIGURATION)[1];
 const NAMESPACE = /\{ binding = "FLEET", id = "(.*)" \}/.exec(CONFIGURATION)[1];
 
 /**
- * @param {{name: string, modules: (string | {path, contents})[], core?: Uint8Array, bindings?: object, kv?: boolean}[]} workers
+ * @param {{name: string, modules: (string | {path, contents})[], core?: Uint8Array, bindings?: object, kv?: boolean, dataset?: boolean}[]} workers
  *   modules: paths below the root, the entry first; core: the bytes of build/out/edge.wasm;
  *   kv: false leaves the binding FLEET out. All share one KV namespace.
+ *   dataset: binds TELEMETRY to a dataset of Analytics Engine, which forgets here what it is told.
  * @param {(line: string, stream: "stdout" | "stderr") => void} onLog what Workers log
  * @param {string} [state] where wrangler keeps a local KV; without it the KV is empty and goes with the Workers
  * @returns {Promise<{ports: Object<string, number>, fleet: () => Promise<KVNamespace>, stop: () => Promise<void>}>}
@@ -39,7 +40,7 @@ export async function startWorkers(workers, onLog = () => {}, state) {
       byLine(stdout, (line) => onLog(line, "stdout"));
       byLine(stderr, (line) => onLog(line, "stderr"));
     },
-    workers: workers.map(({ name, modules, core, bindings = {}, kv = true }) => ({
+    workers: workers.map(({ name, modules, core, bindings = {}, kv = true, dataset = false }) => ({
       name,
       modulesRoot: ROOT,
       modules: [

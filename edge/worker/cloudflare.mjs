@@ -5,6 +5,7 @@
 
 import { answer, Core, failure } from "./core.mjs";
 import { Seal } from "./seal.mjs";
+import { kept, telemetryOf } from "./telemetry.mjs";
 import { FLAG_TLS } from "./wire.mjs";
 
 // Bytes, not text: text would lose a byte order mark and mend broken UTF-8, both
@@ -38,30 +39,40 @@ const encoder = new TextEncoder();
  *   STAGGER_HOSTS                host names under which phones are served; empty for any
  *   STAGGER_SEALED               "required" refuses documents that are not sealed
  *
+ * and what telemetry.mjs reads.
+ *
  * @param {WebAssembly.Module} module
  * @param {{now: () => number}} clock milliseconds since 1970-01-01 UTC
  */
 export function createWorker(module, { now }) {
   const core = new Core(module);
   // The environment is known from the first request on, and then stays the same.
-  let settings;
+  let settings, telemetry;
 
   return {
-    async fetch(request, env) {
+    async fetch(request, env, context) {
+      const start = now(), documents = new Map();
+      let result;
       try {
-        if (settings?.env !== env) settings = readSettings(env);
+        if (settings?.env !== env) {
+          settings = readSettings(env);
+          telemetry = telemetryOf(env, settings.keys[0], { now });
+        }
         const { flags, target } = splitURL(request.url);
-        return reply(await answer(core, {
+        const read = reader(env, settings.seal);
+        result = await answer(core, {
           flags,
           now: Math.floor(now() / 1000),
           method: request.method,
           target,
           facts: facts(request, settings),
           keys: settings.keys,
-        }, reader(env, settings.seal)));
+        }, telemetry ? kept(documents, read) : read);
       } catch (error) {
-        return reply(failure(error));
+        result = failure(error);
       }
+      telemetry?.record(request, result, documents, start, context);
+      return reply(result);
     },
   };
 }

@@ -41,7 +41,14 @@ func main() {
 	asJSON := flag.Bool("json", false, "print JSON")
 	worker := flag.Bool("worker", true, "measure in workerd as well")
 	requests := flag.Int("soak", 0, "answer this many requests through the module and watch its memory, instead")
+	records := flag.Int("telemetry", 0, "answer this many requests with telemetry and as many without, in turns, instead")
 	flag.Parse()
+	if *records > 0 {
+		if err := measureTelemetry(*records); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if *requests > 0 {
 		if err := soak(*requests); err != nil {
 			log.Fatal(err)
