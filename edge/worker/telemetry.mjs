@@ -204,8 +204,9 @@ export class Telemetry {
       head.setUint32(5, bytes.length, true);
       parts.push(new Uint8Array(head.buffer), keyBytes, bytes);
     }
-    this.#digestKey ??= importKey(key).then((master) => sign(master, encoder.encode("stagger documents v1"))).then(importKey);
-    const sum = await sign(await this.#digestKey, joined(parts));
+    // The key and not its promise: one request must not wait for what another began.
+    this.#digestKey ??= await importKey(await sign(await importKey(key), encoder.encode("stagger documents v1")));
+    const sum = await sign(this.#digestKey, joined(parts));
     return Array.from(new Uint8Array(sum, 0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 }

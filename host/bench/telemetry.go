@@ -30,10 +30,10 @@ import (
 const block = 5_000
 
 // measureTelemetry answers n requests with telemetry and as many without, as fast as
-// all processors can, in turns, and prints what telemetry costs a request, in time and
-// in time of processors, which others on the machine do not take away. Its own work,
-// writing, sending and a sink that reads, falls into its turns: a turn ends when
-// the spool is empty.
+// all processors can, in turns, and prints what telemetry costs: the time that the
+// requests took, and what they took of the processors, which does not depend on who
+// else is at work. Its own work, writing, sending and a sink that reads, falls into
+// its turns: the next one begins when the spool is empty.
 func measureTelemetry(n int) error {
 	store, err := fleet.Open("testdata/bench/fleet.jsonl", nil, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func measureTelemetry(n int) error {
 	site.Telemetry = recorder
 	with.handler = site.Handler()
 	target := "/bench/" + provision.Token(key, "bench", mac, 0) + "/" + mac + ".cfg"
-	fmt.Printf("%12s  %16s  %16s  %14s  %14s\n", "records", "with/without", "processors alone", "us a request", "buffer KiB")
+	fmt.Printf("%12s  %16s  %16s  %14s  %14s\n", "records", "with/without", "of processors", "us a request", "buffer KiB")
 	for done := -block; done < n; done += block { // the first turns warm up
 		for _, s := range []*side{&without, &with} {
 			runtime.GC()
@@ -123,10 +123,10 @@ func (s *side) turn(target string, busy func() bool) error {
 	if err := answerAll(s.handler, target, block); err != nil {
 		return err
 	}
+	s.time = append(s.time, float64(time.Since(start).Nanoseconds())/1000/block)
 	for busy() {
 		time.Sleep(100 * time.Microsecond)
 	}
-	s.time = append(s.time, float64(time.Since(start).Nanoseconds())/1000/block)
 	s.cpu = append(s.cpu, float64((processorTime()-before).Nanoseconds())/1000/block)
 	return nil
 }

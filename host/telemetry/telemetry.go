@@ -148,6 +148,9 @@ func (r *Recorder) Close(ctx context.Context) (err error) {
 		if _, left, _ := r.buffer.state(); left > 0 {
 			err = fmt.Errorf("telemetry: neither the spool nor the sink took the last %d records", left)
 		}
+		if _, waiting, _ := r.spool.state(); waiting > 0 {
+			r.options.Log.Warn("telemetry: records wait in the spool for the next process", "waiting", waiting)
+		}
 		err = errors.Join(err, r.spool.close())
 	})
 	return err
