@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"stagger/edge/record"
 	"stagger/edge/spread"
 	"stagger/host/inspect"
+	"stagger/host/rollout"
 )
 
 // explanation is one timer of one device, every step of it.
@@ -32,6 +34,9 @@ type explanation struct {
 	Floor    uint64   `json:"floor"`
 	Place    string   `json:"place"`
 	Limits   []string `json:"limits"`
+	// Cohort is the id of the rollout of the device's tenant, and whether the device
+	// is in its cohort.
+	Cohort string `json:"cohort,omitempty"`
 	// At and Clock are the base and the value of a time of the day, as HH:MM.
 	At    string `json:"at,omitempty"`
 	Clock string `json:"clock,omitempty"`
@@ -77,6 +82,24 @@ func explainTimer(mac string, s profile.Spread) explanation {
 	return e
 }
 
+// explainRow prints a step of an explanation.
+func explainRow(w io.Writer, name, format string, args ...any) {
+	fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
+}
+
+// printCohort explains what the rollout of its tenant means for a device.
+func printCohort(w io.Writer, mac string, c profile.Cohort) {
+	side := "out of"
+	if c.In {
+		side = "in"
+	}
+	fmt.Fprintf(w, "%s rollout %s: %s the cohort\n", mac, c.ID, side)
+	explainRow(w, "key", "%s", spread.CohortKey(mac, c.ID))
+	explainRow(w, "hash", "%016x (xxHash64 of the key, seed 0)", c.Hash)
+	explainRow(w, "place", "%d of %d: the upper half of the hash as a fraction", c.Place, spread.Shares)
+	explainRow(w, "share", "%d, which is %s: devices with a place below have the settings of the rollout", c.Share, rollout.Percent(int64(c.Share)))
+}
+
 func (e *explanation) print(w io.Writer) {
 	switch {
 	case e.Clock != "":
@@ -87,9 +110,7 @@ func (e *explanation) print(w io.Writer) {
 		fmt.Fprintf(w, "%s %s: %d seconds", e.MAC, e.Timer, e.Value)
 	}
 	fmt.Fprintf(w, "\n")
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	row := func(name, format string, args ...any) { explainRow(w, name, format, args...) }
 	row("key", "%s", e.Key)
 	row("hash", "%s (xxHash64 of the key, seed 0)", e.Hash)
 	row("interval", "%d s", e.Interval)
@@ -137,12 +158,14 @@ func explainCommand(w *world) *cobra.Command {
 		Short: "show how a device's timers come about",
 		Long: `Shows how the value of a timer comes about, step by step, so that it can be checked
 by hand: for all timers of a device of a fleet, or for numbers of your own. With a
-fleet and no MAC, a table of all its devices.
+fleet and no MAC, a table of all its devices. Where the device's tenant has a rollout,
+also whether it reaches the device.
 
 --json prints one JSON object a line, one for each timer, with the fields mac timer
 key hash slots offset value unit interval window floor place limits; all times are
 seconds. A time of the day has "at" and "clock" as well, its base and its value as HH:MM,
-and its value is the seconds after midnight.`,
+and its value is the seconds after midnight. With a rollout there is "cohort", its id
+and "in" or "out".`,
 		Example: `  stagger explain --fleet fleet.jsonl 001565aabb01
   stagger explain --fleet fleet.jsonl
   stagger explain --kv wrangler:FLEET --tenant demo 001565aabb01
@@ -200,8 +223,13 @@ and its value is the seconds after midnight.`,
 			}
 			encoder := json.NewEncoder(w.stdout)
 			for _, d := range devices {
+				if d.Cohort.ID != "" && !asJSON {
+					printCohort(w.stdout, d.MAC, d.Cohort)
+					fmt.Fprintln(w.stdout)
+				}
 				for i, s := range d.Timers {
 					e := explainTimer(d.MAC, s)
+					e.Cohort = d.Cohort.String()
 					if asJSON {
 						if err := encoder.Encode(e); err != nil {
 							return err
@@ -233,8 +261,15 @@ and its value is the seconds after midnight.`,
 // printTable prints a line for each device: its timers, and what was subtracted.
 func printTable(out io.Writer, devices []*inspect.Device) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "device\tmodel\tfile\tcheck-in\tregister\tsubscribe")
+	last := ""
+	if slices.ContainsFunc(devices, func(d *inspect.Device) bool { return d.Cohort.ID != "" }) {
+		last = "\tcohort"
+	}
+	fmt.Fprintln(table, "device\tmodel\tfile\tcheck-in\tregister\tsubscribe"+last)
 	for _, d := range devices {
+		if last != "" {
+			last = "\t" + d.Cohort.String()
+		}
 		cells := map[string][]string{}
 		for _, s := range d.Timers {
 			name, _, _ := strings.Cut(s.Name, ".")
@@ -248,8 +283,8 @@ func printTable(out io.Writer, devices []*inspect.Device) error {
 		if registers == "" {
 			registers = d.State
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", d.MAC, d.Model, d.Config(),
-			strings.Join(cells["checkin"], ""), registers, strings.Join(cells["subscribe"], ""))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s%s\n", d.MAC, d.Model, d.Config(),
+			strings.Join(cells["checkin"], ""), registers, strings.Join(cells["subscribe"], ""), last)
 	}
 	return table.Flush()
 }

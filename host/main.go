@@ -47,6 +47,7 @@ var commands = []func(*world) *cobra.Command{
 	herdCommand,
 	importCommand,
 	validateCommand,
+	rolloutCommand,
 	generateCommand,
 	diffCommand,
 	kvCommand,

@@ -64,6 +64,27 @@ func stage(file string, force bool, write func(io.Writer) error) (*newFile, erro
 	return &newFile{f.Name(), file, force}, nil
 }
 
+// replace writes a file in the place of another, whose mode and owner it keeps. Until
+// it is complete the other one stays.
+func replace(file string, write func(io.Writer) error) error {
+	// What a link names is replaced, and not the link.
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	f, err := stage(file, true, write)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(file); err == nil {
+		keepOwner(f.temporary, info)
+		if err := os.Chmod(f.temporary, info.Mode().Perm()); err != nil {
+			discard([]*newFile{f})
+			return err
+		}
+	}
+	return commit([]*newFile{f})
+}
+
 // commit puts files in their places. When that fails with one, those that were new
 // are taken away again.
 func commit(files []*newFile) error {

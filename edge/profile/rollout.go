@@ -16,6 +16,17 @@ type Cohort struct {
 	spread.Cohort
 }
 
+// String is the cohort in a word of the audit record: the id, and "in" or "out".
+func (c Cohort) String() string {
+	switch {
+	case c.ID == "":
+		return ""
+	case c.In:
+		return c.ID + " in"
+	}
+	return c.ID + " out"
+}
+
 // Rollout returns the document of a tenant as it is for the device with this MAC:
 // as it stands, or with the settings of its rollout over its own (lists replace,
 // groups merge field by field, maps name by name). The tenant's document is left as

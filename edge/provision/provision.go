@@ -302,11 +302,7 @@ func (c *Core) provision(r *wire.Request, p *path, mac string, proof proof) {
 	}
 	tenant, cohort := c.builder.Rollout(tenant, mac)
 	if cohort.ID != "" {
-		side := " out"
-		if cohort.In {
-			side = " in"
-		}
-		c.note("cohort", c.join(cohort.ID, side))
+		c.note("cohort", cohort.String())
 	}
 	if profile.State(tenant, device) == profile.Disabled {
 		c.refuse(404, IsDisabled)

@@ -22,6 +22,7 @@ import (
 	"stagger/edge/spread"
 	"stagger/host/fleet"
 	"stagger/host/inspect"
+	"stagger/host/rollout"
 )
 
 // Levels of a finding, by the words of SARIF.
@@ -48,6 +49,8 @@ var Rules = []Rule{
 	{"open-tenant", Warning, "The tenant asks phones for nothing."},
 	{"plain-url", Warning, "A URL is not https: what is fetched can be read and replaced on the way."},
 	{"unreachable", Warning, "What a document says can have no effect, or what a tenant asks for can be shown by no phone."},
+	{"rollout-refused", Warning, "The core would refuse devices as soon as a rollout reaches them."},
+	{"rollout", Note, "A rollout is under way: its devices have other settings."},
 	{"staged", Note, "Devices are staged: they get no account, key or password."},
 }
 
@@ -121,6 +124,9 @@ type tenant struct {
 	line int
 	text string
 	bad  bool
+	// folded is the document with the settings of its rollout as its own: what it
+	// is for devices in the cohort. It is "" without a rollout.
+	folded string
 }
 
 // first is the first line of a device, and the number of its tenant.
@@ -226,8 +232,17 @@ func (a *audit) judgeTenants() {
 		}
 		urls(document, add, "url", "phonebook.url", "firmware_url")
 		secrets(document, document.Get("keys"), add)
+		if _, ok := rollout.Of(t.text); ok {
+			t.folded = rollout.Fold(t.text)
+			urls(document, add, reached+"url", reached+"phonebook.url", reached+"firmware_url")
+			settings := document.Get(strings.TrimSuffix(reached, "."))
+			secrets(settings, settings.Get("keys"), func(rule, path, message string) { add(rule, reached+path, message) })
+		}
 	}
 }
+
+// reached is where the settings of a rollout are in the document of a tenant.
+const reached = "rollout.settings."
 
 // urls looks for URLs that can be read on the way.
 func urls(document gjson.Result, add func(rule, path, message string), paths ...string) {
@@ -287,6 +302,8 @@ type worker struct {
 	findings []*Finding
 	groups   map[group]int
 	staged   map[string]int
+	// cohorts count the devices that a rollout reaches, and of how many, by tenant.
+	cohorts map[string][2]int
 }
 
 // judgeDevices judges devices on all processors.
@@ -298,7 +315,7 @@ func (a *audit) judgeDevices(file io.ReadSeeker, size int64) error {
 	batches := make(chan []fleet.Document, 2*len(workers))
 	var wait sync.WaitGroup
 	for i := range workers {
-		w := &worker{audit: a, groups: map[group]int{}, staged: map[string]int{}}
+		w := &worker{audit: a, groups: map[group]int{}, staged: map[string]int{}, cohorts: map[string][2]int{}}
 		workers[i] = w
 		wait.Go(func() {
 			for batch := range batches {
@@ -324,7 +341,7 @@ func (a *audit) judgeDevices(file io.ReadSeeker, size int64) error {
 	batches <- batch
 	close(batches)
 	wait.Wait()
-	groups, staged := map[group]int{}, map[string]int{}
+	groups, staged, cohorts := map[group]int{}, map[string]int{}, map[string][2]int{}
 	for _, w := range workers {
 		a.report.Findings = append(a.report.Findings, w.findings...)
 		for g, n := range w.groups {
@@ -332,6 +349,9 @@ func (a *audit) judgeDevices(file io.ReadSeeker, size int64) error {
 		}
 		for id, n := range w.staged {
 			staged[id] += n
+		}
+		for id, n := range w.cohorts {
+			cohorts[id] = [2]int{cohorts[id][0] + n[0], cohorts[id][1] + n[1]}
 		}
 	}
 	for g, n := range groups {
@@ -342,6 +362,13 @@ func (a *audit) judgeDevices(file io.ReadSeeker, size int64) error {
 	for id, n := range staged {
 		f := a.finding(a.tenants[id].line, "staged", fleet.TenantKey(id), "", fmt.Sprintf("staged devices: %d", n))
 		f.Devices = n
+		a.report.Findings = append(a.report.Findings, f)
+	}
+	for id, n := range cohorts {
+		t := a.tenants[id]
+		r, _ := rollout.Of(t.text)
+		f := a.finding(t.line, "rollout", fleet.TenantKey(id), "rollout", fmt.Sprintf("%s at %s: %d of %d devices", r.ID, rollout.Percent(r.Share), n[0], n[1]))
+		f.Devices = n[0]
 		a.report.Findings = append(a.report.Findings, f)
 	}
 	return err
@@ -380,6 +407,7 @@ func (w *worker) device(d fleet.Document) {
 		add("refused", path, what)
 		return
 	}
+	w.rollout(t, d, device)
 	switch device.State {
 	case profile.Disabled:
 		return // no phone gets anything
@@ -387,6 +415,9 @@ func (w *worker) device(d fleet.Document) {
 		w.staged[d.Tenant]++
 	}
 	document, defaults := gjson.Parse(d.Text), gjson.Parse(t.text)
+	if device.Cohort.In {
+		defaults = gjson.Parse(t.folded)
+	}
 	keys := document.Get("keys")
 	if !keys.Exists() {
 		keys = defaults.Get("keys")
@@ -397,6 +428,9 @@ func (w *worker) device(d fleet.Document) {
 	seen := map[group]bool{}
 	// either adds a finding to the device, or to its tenant that it has it from.
 	either := func(rule, path, message string, own bool) {
+		if field, _, _ := strings.Cut(path, "["); !own && device.Cohort.In && gjson.Get(t.text, reached+field).Exists() {
+			path = reached + path
+		}
 		g := group{d.Tenant, rule, path, message}
 		// Many lines of a phone have the same from one place.
 		if seen[g] {
@@ -417,6 +451,27 @@ func (w *worker) device(d fleet.Document) {
 	}
 	w.demands(device, defaults, func(path, message string) { either("unreachable", path, message, false) })
 	w.settings(device, document, defaults, func(path, message string, own bool) { either("unreachable", path, message, own) })
+}
+
+// rollout looks at what the rollout of its tenant means for a device: counts it, and
+// finds out what will be wrong when it is reached.
+func (w *worker) rollout(t *tenant, d fleet.Document, device *inspect.Device) {
+	if t.folded == "" {
+		return
+	}
+	n := w.cohorts[d.Tenant]
+	n[1]++
+	if device.Cohort.In {
+		n[0]++
+	} else {
+		err := inspect.Check(t.folded, d.Text)
+		if err != nil {
+			path, what := inspect.Place(err)
+			message := "of the devices that it does not reach yet the core would refuse some: " + what
+			w.groups[group{d.Tenant, "rollout-refused", strings.TrimSuffix(reached+path, "."), message}]++
+		}
+	}
+	w.cohorts[d.Tenant] = n
 }
 
 // timer returns rules and messages for one timer of a device. A message is the same

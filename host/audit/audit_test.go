@@ -147,6 +147,27 @@ func TestFindings(t *testing.T) {
 				"5: warning: device:t:001565aabb04: lines[0].outbound_port: is a port of an outbound proxy, and there is none: it has no effect (unreachable)",
 			},
 		},
+		"a rollout": {
+			text: tenant(timers(`"checkin":{"window":7200}`)+`,"rollout":{"id":"w49","share":7000,"settings":{"url":"http://SECRET.example","admin_password":"SECRET","timers":{"checkin":{"window":60}},"keys":[{"type":"line","pickup":"*8"}]}}`) + line("") + second,
+			want: []string{
+				"1: warning: tenant:t: rollout.settings.timers.checkin: checkin is not spread: the window has no two values of 60 s; of 1 devices (not-spread)",
+				"1: warning: tenant:t: rollout.settings.admin_password: is shorter than 12 characters (short-secret)",
+				"1: warning: tenant:t: rollout.settings.url: is not an https URL (plain-url)",
+				"1: warning: tenant:t: rollout.settings.keys[0].pickup: is a pickup code of a key without a lamp: it has no effect; of 1 devices (unreachable)",
+				"1: note: tenant:t: rollout: w49 at 70%: 1 of 2 devices (rollout)",
+			},
+		},
+		"a rollout that will be refused": {
+			text: tenant(`,"rollout":{"id":"w49","share":0,"settings":{"model":"SECRET"}}`) + line("") + second,
+			want: []string{
+				"1: warning: tenant:t: rollout.settings.model: of the devices that it does not reach yet the core would refuse some: is not a model of this vendor; of 2 devices (rollout-refused)",
+				"1: note: tenant:t: rollout: w49 at 0%: 0 of 2 devices (rollout)",
+			},
+		},
+		"a rollout that is none": {
+			text: tenant(`,"rollout":{"id":"w49"}`) + line(""),
+			want: []string{"1: error: tenant:t: rollout.share: is required (refused)"},
+		},
 		"staged": {
 			text: tenant("") + strings.Replace(device(`,"state":"staged"`), long, "SECRET", 1),
 			want: []string{"1: note: tenant:t: staged devices: 1 (staged)", key + "lines[0].password: is shorter than 12 characters (short-secret)"},

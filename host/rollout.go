@@ -1,0 +1,369 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tidwall/gjson"
+
+	"stagger/edge/spread"
+	"stagger/host/fleet"
+	"stagger/host/inspect"
+	"stagger/host/rollout"
+)
+
+// rolloutFlags say what is to become of a rollout.
+type rolloutFlags struct {
+	id, settings, share string
+	finish, abort       bool
+}
+
+func rolloutCommand(w *world) *cobra.Command {
+	var (
+		fleetFile, tenant, out string
+		change                 rolloutFlags
+		yes, dry, asJSON       bool
+	)
+	c := &cobra.Command{
+		Use:   "rollout --fleet FILE --tenant NAME [--id ID --settings FILE] [--share P%] [--finish | --abort]",
+		Short: "give new settings to a share of a tenant's devices",
+		Long: `Gives new settings to some of a tenant's devices before the others: whatever a
+tenant's document may set for them, templates' versions included. A device has them
+when a hash of its MAC and of the rollout's id puts it below the share, so raising the
+share only ever adds devices, and those that are first are not the same under another
+id. What a device's own document says still comes first.
+
+  1. start   --id and --settings, a file with one JSON object
+  2. step    --share, again and again: "1%", "25%", at last "100%"
+  3. finish  --finish moves the settings into the tenant's own, which at 100% changes
+             no file of any phone; --abort takes the rollout away
+
+Each of them renders all devices of the tenant with and without the change, prints how
+many enter the cohort and how many get another file, and then writes the fleet file
+anew: complete or not at all, and with every other line as it is. A change after which
+the core would refuse devices is not written. What moves devices back (a lower share,
+another id or other settings under a share, --abort) needs --yes. Without any of them
+the rollout is shown and nothing written.
+
+--json prints one object: tenant id share share_before devices before after in back
+changed (by vendor) refused written; shares are in hundredths of a per cent.`,
+		Example: `  stagger rollout --fleet fleet.jsonl --tenant demo --id 2026-w49 --settings settings.json
+  stagger rollout --fleet fleet.jsonl --tenant demo --share 1% --dry-run
+  stagger rollout --fleet fleet.jsonl --tenant demo --share 25%
+  stagger rollout --fleet fleet.jsonl --tenant demo --finish`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case fleetFile == "" || tenant == "":
+				return misuse(errors.New("--fleet and --tenant are required"))
+			case fleetFile == "-" && out == "" && !dry && change.any():
+				return misuse(errors.New("--fleet -: needs --out FILE or --dry-run"))
+			case fleetFile == "-" && change.settings == "-":
+				return misuse(errors.New("--fleet and --settings cannot both be standard input"))
+			case out == "-":
+				return misuse(errors.New("--out: a file is required"))
+			}
+			if err := change.check(); err != nil {
+				return misuse(err)
+			}
+			settings, err := change.read(w)
+			if err != nil {
+				return err
+			}
+			name, file, done, err := w.seekable(fleetFile)
+			if err != nil {
+				return err
+			}
+			defer done()
+			changed := keepWatch(file)
+			line, old, err := findTenant(name, file, tenant)
+			if err != nil {
+				return err
+			}
+			document, moves, err := change.apply(old, settings)
+			if err != nil {
+				return err
+			}
+			show, clear := w.progress()
+			step, err := renderBoth(name, file, tenant, old, document, func(share float64) { show("rendering", share) })
+			clear()
+			if err != nil {
+				return err
+			}
+			if change.finish {
+				step.Back = 0 // they keep the settings, which are now the tenant's
+			}
+			report := newStep(tenant, old, document, step)
+			verdict := change.judge(step, moves, yes)
+			if report.Written = verdict == nil && !dry && change.any(); report.Written {
+				if out == "" {
+					out = fleetFile
+				}
+				err := replace(out, func(w io.Writer) error {
+					if _, err := file.Seek(0, io.SeekStart); err != nil {
+						return err
+					}
+					if err := fleet.Replace(w, file, line, old, document); err != nil {
+						return err
+					}
+					return changed(fleetFile)
+				})
+				if err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				if err := json.NewEncoder(w.stdout).Encode(report); err != nil {
+					return err
+				}
+			} else {
+				report.print(w.stdout, out)
+			}
+			return verdict
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&fleetFile, "fleet", "", "fleet file, one JSON document a line; - for standard input")
+	flags.StringVar(&tenant, "tenant", "", "tenant whose rollout it is")
+	flags.StringVar(&change.id, "id", "", "name of the rollout: another name is another order of the devices")
+	flags.StringVar(&change.settings, "settings", "", "file with the settings, a JSON object; - for standard input")
+	flags.StringVar(&change.share, "share", "", `share of the devices that has the settings: per cent with up to two decimals, as in "1.5%"`)
+	flags.BoolVar(&change.finish, "finish", false, "make the settings the tenant's own")
+	flags.BoolVar(&change.abort, "abort", false, "take the rollout away")
+	flags.BoolVar(&yes, "yes", false, "move devices back")
+	flags.BoolVar(&dry, "dry-run", false, "write nothing")
+	flags.StringVar(&out, "out", "", "file to write instead of --fleet")
+	flags.BoolVar(&asJSON, "json", false, "one JSON object")
+	return c
+}
+
+// any says whether there is anything to change.
+func (f *rolloutFlags) any() bool {
+	return f.id+f.settings+f.share != "" || f.finish || f.abort
+}
+
+func (f *rolloutFlags) check() error {
+	if f.finish && f.abort || (f.finish || f.abort) && f.id+f.settings+f.share != "" {
+		return errors.New("--finish and --abort: one of them, and nothing else")
+	}
+	if f.share != "" {
+		_, err := parseShare(f.share)
+		return err
+	}
+	return nil
+}
+
+// parseShare reads per cent as hundredths of a per cent.
+func parseShare(text string) (int64, error) {
+	wrong := fmt.Errorf(`--share: %q is not per cent with up to two decimals, as in "1.5%%"`, text)
+	number, ok := strings.CutSuffix(text, "%")
+	whole, decimals, point := strings.Cut(number, ".")
+	if !ok || whole == "" || len(whole) > 3 || point && (decimals == "" || len(decimals) > 2) || strings.Trim(whole+decimals, "0123456789") != "" {
+		return 0, wrong
+	}
+	share, err := strconv.ParseInt(whole+(decimals + "00")[:2], 10, 64)
+	if err != nil || share > spread.Shares {
+		return 0, wrong
+	}
+	return share, nil
+}
+
+// read reads the settings, as one line.
+func (f *rolloutFlags) read(w *world) (string, error) {
+	if f.settings == "" {
+		return "", nil
+	}
+	name, data, err := readAll(w, f.settings)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(data))
+	// The core's own reader judges the rest, inside of the document.
+	if !gjson.Valid(text) || !gjson.Parse(text).IsObject() {
+		return "", fmt.Errorf("%s: is not a JSON object", name)
+	}
+	return gjson.Get(text, "@ugly").Raw, nil
+}
+
+// apply makes the new document of the tenant. moves says why the change can move
+// devices back, or is "".
+func (f *rolloutFlags) apply(old, settings string) (document, moves string, err error) {
+	r, there := rollout.Of(old)
+	before := r
+	switch {
+	case !f.any():
+		return old, "", nil
+	case !there && (f.finish || f.abort || f.id == "" || settings == ""):
+		return "", "", errors.New("the tenant has no rollout: --id and --settings start one")
+	case f.finish:
+		if r.Share < spread.Shares {
+			return "", "", fmt.Errorf("the share is %s: --finish is for 100%%", rollout.Percent(r.Share))
+		}
+		return rollout.Fold(old), "", nil
+	case f.abort:
+		if r.Share > 0 {
+			moves = "--abort"
+		}
+		return rollout.Without(old), moves, nil
+	}
+	if f.id != "" {
+		r.ID = f.id
+	}
+	if settings != "" {
+		r.Settings = settings
+	}
+	if f.share != "" {
+		if r.Share, err = parseShare(f.share); err != nil {
+			return "", "", err
+		}
+	}
+	switch {
+	case r.Share < before.Share:
+		moves = "a lower share"
+	case before.Share > 0 && r.ID != before.ID:
+		moves = "another id"
+	case before.Share > 0 && r.Settings != before.Settings:
+		moves = "other settings"
+	}
+	document = rollout.With(old, r)
+	if err := inspect.Check(document, ""); err != nil {
+		return "", "", err
+	}
+	if err := inspect.Check(rollout.Fold(document), ""); err != nil {
+		return "", "", fmt.Errorf("with the settings as its own the tenant's document is not good: %w", err)
+	}
+	return document, moves, nil
+}
+
+// judge says why a change is not to be made, or nil.
+func (f *rolloutFlags) judge(step *rollout.Step, moves string, yes bool) error {
+	var errs []error
+	for _, r := range step.Refused {
+		errs = append(errs, fmt.Errorf("device %s: %s", r.Device, r.What))
+	}
+	if n := step.RefusedAll; n > 0 {
+		return errors.Join(append(errs, fmt.Errorf("the core would refuse %d devices: nothing is written", n))...)
+	}
+	if n := step.ChangedAll(); f.finish && n > 0 {
+		return fmt.Errorf("--finish would change the files of %d devices: nothing is written", n)
+	}
+	if moves != "" && !yes {
+		return fmt.Errorf("%s moves devices back: nothing is written without --yes", moves)
+	}
+	return nil
+}
+
+// findTenant finds the document of a tenant, and its line.
+func findTenant(name string, file io.ReadSeeker, tenant string) (line int, text string, err error) {
+	var errs []error
+	err = fleet.Scan(name, file, func(d fleet.Document) {
+		switch {
+		case d.MAC != "" || d.Tenant != tenant:
+		case line != 0:
+			errs = append(errs, &fleet.Error{File: name, Line: d.Line, What: fleet.SameTenant(line)})
+		default:
+			line, text = d.Line, d.Text
+			if bad := inspect.Check(text, ""); bad != nil {
+				errs = append(errs, &fleet.Error{File: name, Line: line, What: bad.Error()})
+			}
+		}
+	}, func(bad *fleet.Error) { errs = append(errs, bad) })
+	if err = errors.Join(append(errs, err)...); err == nil && line == 0 {
+		err = misuse(fmt.Errorf("--tenant: the fleet has no tenant %q", tenant))
+	}
+	return line, text, err
+}
+
+// renderBoth renders the devices of a tenant under both documents.
+func renderBoth(name string, file io.ReadSeeker, tenant, old, document string, show func(float64)) (*rollout.Step, error) {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rollout.Compare(old, document, func(yield func(fleet.Document)) error {
+		read := 0
+		return fleet.Scan(name, file, func(d fleet.Document) {
+			if read += len(d.Text) + 1; d.Line%100 == 0 {
+				show(min(1, float64(read)/float64(max(size, 1))))
+			}
+			if d.MAC != "" && d.Tenant == tenant {
+				yield(d)
+			}
+		}, func(*fleet.Error) {})
+	})
+}
+
+// A stepReport is a step for people and programs.
+type stepReport struct {
+	Tenant      string `json:"tenant"`
+	ID          string `json:"id"`
+	Share       int64  `json:"share"`
+	ShareBefore int64  `json:"share_before"`
+	*rollout.Step
+	Written bool `json:"written"`
+	// from and to are what became of the rollout, in words.
+	from, to string
+}
+
+func newStep(tenant, old, document string, step *rollout.Step) *stepReport {
+	before, was := rollout.Of(old)
+	after, is := rollout.Of(document)
+	r := &stepReport{Tenant: tenant, ID: after.ID, Share: after.Share, ShareBefore: before.Share, Step: step}
+	words := func(r rollout.Rollout, there bool) string {
+		if !there {
+			return "no rollout"
+		}
+		return "rollout " + r.ID + " at " + rollout.Percent(r.Share)
+	}
+	r.from, r.to = words(before, was), words(after, is)
+	return r
+}
+
+func (r *stepReport) print(out io.Writer, file string) {
+	fmt.Fprintf(out, "tenant %s: %s", r.Tenant, r.from)
+	if r.to != r.from {
+		fmt.Fprintf(out, " -> %s", r.to)
+	}
+	fmt.Fprintln(out)
+	count := func(n int) string { return thousands(float64(n)) }
+	fmt.Fprintf(out, "  devices    %s\n", count(r.Devices))
+	fmt.Fprintf(out, "  in cohort  %s before, %s after: %s enter, %s leave\n", count(r.Before), count(r.After), count(r.In), count(r.Back))
+	fmt.Fprintf(out, "  changed    %s get other files\n", count(r.ChangedAll()))
+	for _, vendor := range slices.Sorted(maps.Keys(r.Changed)) {
+		fmt.Fprintf(out, "    %-12s %s\n", vendor, count(r.Changed[vendor]))
+	}
+	if r.Written {
+		fmt.Fprintf(out, "%s is written\n", file)
+	}
+}
+
+// keepWatch returns a function that says whether there is still, under its path, the file
+// as it was: what somebody else has written in the meantime must not be lost.
+func keepWatch(file io.ReadSeeker) func(path string) error {
+	f, ok := file.(*os.File)
+	if !ok {
+		return func(string) error { return nil }
+	}
+	before, err := f.Stat()
+	return func(path string) error {
+		now, err2 := os.Stat(path)
+		if err = errors.Join(err, err2); err != nil {
+			return err
+		}
+		if !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime()) {
+			return fmt.Errorf("%s has changed in the meantime: nothing is written", path)
+		}
+		return nil
+	}
+}
