@@ -65,6 +65,9 @@ func (u *unsealer) read(file string, check fleet.Check, unseal fleet.Unseal) (*f
 	if u.err != nil {
 		return nil, u.err // once, and not for each document
 	}
+	if err == nil && u.required && store.Database() {
+		return nil, errors.Join(fmt.Errorf("%s: the documents of a database are not sealed", file), store.Close())
+	}
 	return store, err
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stagger/host/audit"
+	"stagger/host/fleet"
 	"stagger/host/intake"
 )
 
@@ -22,11 +24,11 @@ const maxImport = 1 << 30
 func importCommand(w *world) *cobra.Command {
 	var (
 		fleetFile, csvFile, jsonFile string
-		tenant, comma, out, bad      string
+		tenant, comma, out, bad, db  string
 		force, skip                  bool
 	)
 	c := &cobra.Command{
-		Use:   "import (--csv FILE | --jsonl FILE) --fleet FILE [--out FILE]",
+		Use:   "import [--csv FILE | --jsonl FILE] --fleet FILE [--out FILE | --db FILE]",
 		Short: "make documents of devices from a spreadsheet",
 		Long: `Makes the documents of devices from a spreadsheet exported as CSV, or takes those of
 a file of JSON Lines, and prints them, one a line, for a fleet file. Their tenants are
@@ -58,15 +60,25 @@ an empty cell is a field that is not set:
 
 Cells are trimmed, but for passwords, user and auth_user, which are refused with a
 blank at the edge. The documents hold passwords, so the files are readable for their
-owner only. They appear complete or not at all.`,
+owner only. They appear complete or not at all.
+
+With --db all documents, those of --fleet and the new ones, are written as a database,
+which every command takes in the place of a fleet file: for fleets that are too large
+to be read at every start. Then those of --fleet are judged as well, and neither --csv
+nor --jsonl is required. A database can be the --fleet of the one that replaces it
+(--force); until that is complete the old one stays, and who has it open keeps it.`,
 		Example: `  stagger import --csv phones.csv --fleet fleet.jsonl --out new.jsonl && cat new.jsonl >> fleet.jsonl
   stagger import --csv export.csv --fleet fleet.jsonl --tenant demo --skip-bad --bad mend.csv --out new.jsonl
-  stagger import --jsonl - --fleet fleet.jsonl < devices.jsonl`,
+  stagger import --jsonl - --fleet fleet.jsonl < devices.jsonl
+  stagger import --fleet fleet.jsonl --db fleet.db
+  stagger import --csv phones.csv --fleet fleet.db --db fleet.db --force`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
-			case (csvFile == "") == (jsonFile == ""):
+			case csvFile != "" && jsonFile != "" || csvFile+jsonFile+db == "":
 				return misuse(errors.New("either --csv or --jsonl is required"))
+			case db != "" && (out != "" || db == "-"):
+				return misuse(errors.New("--db: a file is required, and no --out"))
 			case fleetFile == "":
 				return misuse(errors.New("--fleet: the fleet file with the tenants is required"))
 			case fleetFile == "-" && csvFile+jsonFile == "-":
@@ -83,6 +95,17 @@ owner only. They appear complete or not at all.`,
 				return misuse(err)
 			}
 			input := csvFile + jsonFile
+			if db != "" && filepath.Clean(db) == filepath.Clean(fleetFile) && !force {
+				return misuse(fmt.Errorf("--db: %s exists; --force replaces it", db))
+			}
+			if db != "" && filepath.Clean(db) != filepath.Clean(fleetFile) {
+				if err := writable(db, force, input, bad); err != nil {
+					return misuse(fmt.Errorf("--db: %w", err))
+				}
+			}
+			if input == "" {
+				return w.importDatabase(fleetFile, db, force, nil)
+			}
 			// Before the work, and once more when the file is put in its place.
 			for flag, file := range map[string]string{"--out": out, "--bad": bad} {
 				if err := writable(file, force, input, fleetFile); err != nil {
@@ -92,11 +115,11 @@ owner only. They appear complete or not at all.`,
 			if bad != "" && filepath.Clean(bad) == filepath.Clean(out) {
 				return misuse(errors.New("--bad and --out are the same file"))
 			}
-			fleet, err := readFleet(w, fleetFile)
+			known, err := readFleet(w, fleetFile)
 			if err != nil {
 				return err
 			}
-			if tenant != "" && !fleet.HasTenant(tenant) {
+			if tenant != "" && !known.HasTenant(tenant) {
 				return misuse(fmt.Errorf("--tenant: the fleet has no tenant %q", tenant))
 			}
 			name, data, err := readAll(w, input)
@@ -107,9 +130,9 @@ owner only. They appear complete or not at all.`,
 			show := func(share float64) { progress("checking", share) }
 			var result *intake.Result
 			if csvFile != "" {
-				result = intake.CSV(name, data, fleet, tenant, separator, show)
+				result = intake.CSV(name, data, known, tenant, separator, show)
 			} else {
-				result = intake.JSONLines(name, data, fleet, show)
+				result = intake.JSONLines(name, data, known, show)
 			}
 			clear()
 			problems := make([]error, len(result.Problems))
@@ -130,7 +153,15 @@ owner only. They appear complete or not at all.`,
 				files = append(files, f)
 			}
 			good := func(w io.Writer) error { return writeGood(w, result) }
-			if out == "" || out == "-" {
+			if db != "" {
+				if err := w.importDatabase(fleetFile, db, force, result); err != nil {
+					discard(files)
+					return err
+				}
+				if err := commit(files); err != nil {
+					return err
+				}
+			} else if out == "" || out == "-" {
 				if err := commit(files); err != nil {
 					return err
 				}
@@ -158,6 +189,7 @@ owner only. They appear complete or not at all.`,
 	flags.StringVar(&tenant, "tenant", "", "tenant of the rows that name none")
 	flags.StringVar(&comma, "comma", "", `what separates the cells: ",", ";" or "tab" (default: seen from the header)`)
 	flags.StringVar(&out, "out", "", "file for the documents (default: standard output)")
+	flags.StringVar(&db, "db", "", "file for a database of all documents")
 	flags.BoolVar(&skip, "skip-bad", false, "write the good rows although there are bad ones")
 	flags.StringVar(&bad, "bad", "", "file for the bad rows, with --skip-bad")
 	flags.BoolVar(&force, "force", false, "replace files that exist")
@@ -188,6 +220,53 @@ func wrapped(indent string, but ...string) string {
 	return b.String()
 }
 
+// importDatabase makes a database of a fleet file and of the good rows of a result,
+// which is nil where there is none.
+func (w *world) importDatabase(fleetFile, db string, force bool, result *intake.Result) error {
+	name, file, done, err := w.seekable(fleetFile)
+	if err != nil {
+		return err
+	}
+	defer done()
+	progress, clear := w.progress()
+	report, err := audit.Run(name, file, audit.Options{Show: func(share float64) { progress("judging", share) }})
+	clear()
+	if err != nil {
+		return err
+	}
+	if report.Count(audit.Error) > 0 {
+		var errs []error
+		for _, f := range report.Findings {
+			if f.Level == audit.Error {
+				errs = append(errs, errors.New(f.String()))
+			}
+		}
+		return errors.Join(append(errs, errors.New("nothing is written"))...)
+	}
+	var more []string
+	if result != nil {
+		for i := range result.Rows {
+			if row := &result.Rows[i]; !row.Bad {
+				more = append(more, row.Document)
+			}
+		}
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	progress("writing", 0)
+	f, err := stageAt(db, force, func(path string) error { return fleet.Build(path, name, file, more) })
+	clear()
+	if err != nil {
+		return err
+	}
+	if err := commit([]*newFile{f}); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.stderr, "%s: %d tenants, %d devices\n", db, report.Tenants, report.Devices+len(more))
+	return nil
+}
+
 func parseComma(text string) (rune, error) {
 	switch text {
 	case "":
@@ -201,13 +280,21 @@ func parseComma(text string) (rune, error) {
 	return 0, fmt.Errorf(`--comma: %q is none of ",", ";" and "tab"`, text)
 }
 
-// open opens a file, or standard input as "-", and says how errors are to call it.
+// open opens a file, or standard input as "-", and says how errors are to call it. A
+// database is read as the lines of a fleet file.
 func (w *world) open(file string) (name string, r io.ReadCloser, err error) {
 	if file == "-" {
 		return "<stdin>", io.NopCloser(w.stdin), nil
 	}
 	f, err := os.Open(file)
-	return file, f, err
+	if err != nil || !fleet.IsDatabase(f) {
+		return file, f, err
+	}
+	if err := f.Close(); err != nil {
+		return file, nil, err
+	}
+	lines, err := fleet.OpenLines(file)
+	return file, lines, err
 }
 
 func readFleet(w *world, file string) (*intake.Fleet, error) {

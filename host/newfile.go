@@ -64,14 +64,26 @@ func stage(file string, force bool, write func(io.Writer) error) (*newFile, erro
 	return &newFile{f.Name(), file, force}, nil
 }
 
+// stageAt is stage for what is written by path.
+func stageAt(file string, force bool, write func(path string) error) (*newFile, error) {
+	f, err := stage(file, force, func(io.Writer) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	if err := write(f.temporary); err != nil {
+		return nil, errors.Join(err, os.Remove(f.temporary))
+	}
+	return f, nil
+}
+
 // replace writes a file in the place of another, whose mode and owner it keeps. Until
 // it is complete the other one stays.
-func replace(file string, write func(io.Writer) error) error {
+func replace(file string, write func(path string) error) error {
 	// What a link names is replaced, and not the link.
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target
 	}
-	f, err := stage(file, true, write)
+	f, err := stageAt(file, true, write)
 	if err != nil {
 		return err
 	}

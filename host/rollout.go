@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -107,14 +109,8 @@ changed (by vendor) refused written; shares are in hundredths of a per cent.`,
 				if out == "" {
 					out = fleetFile
 				}
-				err := replace(out, func(w io.Writer) error {
-					if _, err := file.Seek(0, io.SeekStart); err != nil {
-						return err
-					}
-					if err := fleet.Replace(w, file, line, old, document); err != nil {
-						return err
-					}
-					return changed(fleetFile)
+				err := replace(out, func(path string) error {
+					return errors.Join(rewrite(path, file, tenant, line, old, document), changed(fleetFile))
 				})
 				if err != nil {
 					return err
@@ -348,10 +344,34 @@ func (r *stepReport) print(out io.Writer, file string) {
 	}
 }
 
+// rewrite writes a fleet with another document of a tenant, and everything else as it
+// is.
+func rewrite(path string, file io.ReadSeeker, tenant string, line int, old, document string) error {
+	if lines, ok := file.(*fleet.Lines); ok {
+		return lines.Replace(path, tenant, document)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	buffer := bufio.NewWriterSize(f, 64<<10)
+	err = fleet.Replace(buffer, file, line, old, document)
+	if err == nil {
+		err = buffer.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
 // keepWatch returns a function that says whether there is still, under its path, the file
 // as it was: what somebody else has written in the meantime must not be lost.
 func keepWatch(file io.ReadSeeker) func(path string) error {
-	f, ok := file.(*os.File)
+	f, ok := file.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
 		return func(string) error { return nil }
 	}

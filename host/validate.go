@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stagger/host/audit"
+	"stagger/host/fleet"
 )
 
 func validateCommand(w *world) *cobra.Command {
@@ -99,6 +100,9 @@ func (w *world) seekable(file string) (name string, r seekable, done func(), err
 	name, in, err := w.open(file)
 	if err != nil {
 		return "", nil, nil, err
+	}
+	if lines, ok := in.(*fleet.Lines); ok {
+		return name, lines, func() { lines.Close() }, nil
 	}
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {

@@ -1,5 +1,5 @@
-// Package fleet reads the documents of a fleet from a file of JSON Lines, or from an
-// export of Workers KV, and serves them to the core.
+// Package fleet reads the documents of a fleet from a file of JSON Lines, from an export
+// of Workers KV, or from a database that was made of either, and serves them to the core.
 //
 // It owns the file: which line is a tenant and which a device, under what key the
 // core finds it, and that each is there once. It must never change a document
@@ -32,12 +32,14 @@ const maxErrors = 1000
 // either: it is printed.
 type Check func(tenant, device string) error
 
-// A Store has all documents of a fleet in memory. They do not change once they are
-// read, so it is safe for concurrent use.
+// A Store has all documents of a fleet, in memory or in a database. They do not change
+// once they are read, so it is safe for concurrent use.
 type Store struct {
 	documents map[string]string
 	tenants   int
 	export    bool
+	// database has the documents in place of the first two.
+	database *database
 	// owners is the tenant of every MAC, made when it is first asked for: a server
 	// knows the tenant from the path and never does.
 	index  sync.Once
@@ -48,24 +50,49 @@ type Store struct {
 func TenantKey(tenant string) string      { return "tenant:" + tenant }
 func DeviceKey(tenant, mac string) string { return "device:" + tenant + ":" + mac }
 
-// Get returns the document under key. It never fails.
+// Get returns the document under key. It fails only when a database does.
 func (s *Store) Get(_ context.Context, key string) (string, bool, error) {
+	if s.database != nil {
+		return s.database.get(documentsBucket, []byte(key))
+	}
 	value, found := s.documents[key]
 	return value, found, nil
 }
 
 // HasTenant says whether the fleet has this tenant.
 func (s *Store) HasTenant(tenant string) bool {
-	_, found := s.documents[TenantKey(tenant)]
+	_, found, _ := s.Get(context.Background(), TenantKey(tenant))
 	return found
 }
 
-// Tenants and Devices count the documents.
-func (s *Store) Tenants() int { return s.tenants }
-func (s *Store) Devices() int { return len(s.documents) - s.tenants }
+// Tenants counts the documents of tenants.
+func (s *Store) Tenants() int {
+	if s.database != nil {
+		return s.database.tenants
+	}
+	return s.tenants
+}
 
-// Export says whether the fleet was read from an export of Workers KV.
-func (s *Store) Export() bool { return s.export }
+// Devices counts the documents of devices.
+func (s *Store) Devices() int {
+	if s.database != nil {
+		return s.database.devices
+	}
+	return len(s.documents) - s.tenants
+}
+
+// Close gives back what a database holds. Nothing may be asked of the store any more.
+func (s *Store) Close() error {
+	if s.database != nil {
+		return s.database.db.Close()
+	}
+	return nil
+}
+
+// Export says whether the fleet was read from an export of Workers KV, and Database
+// whether it is in a database.
+func (s *Store) Export() bool   { return s.export }
+func (s *Store) Database() bool { return s.database != nil }
 
 // An Error is one thing that is wrong with a fleet file.
 type Error struct {
@@ -107,7 +134,8 @@ func (e *Errors) keep(err *Error) {
 	e.List = append(e.List, err)
 }
 
-// Open reads the fleet file at path, or standard input when path is "-".
+// Open reads the fleet file at path, or standard input when path is "-". The documents
+// of a database were judged when it was made, and stay where they are.
 func Open(path string, stdin io.Reader, check Check) (*Store, error) {
 	return Reader{Check: check}.Open(path, stdin)
 }
@@ -139,6 +167,13 @@ func (r Reader) Open(path string, stdin io.Reader) (*Store, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if IsDatabase(f) {
+		d, err := openDatabase(path)
+		if err != nil {
+			return nil, err
+		}
+		return &Store{database: d}, nil
+	}
 	return r.Read(path, f)
 }
 

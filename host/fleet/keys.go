@@ -8,7 +8,18 @@ import (
 
 // Keys returns the keys of all documents, sorted: devices by tenant and MAC, then
 // the tenants.
-func (s *Store) Keys() []string { return slices.Sorted(maps.Keys(s.documents)) }
+func (s *Store) Keys() []string {
+	if s.database == nil {
+		return slices.Sorted(maps.Keys(s.documents))
+	}
+	keys := make([]string, 0, s.Tenants()+s.Devices())
+	// What a damaged database does not tell, asking for it will.
+	_ = s.database.each(func(key, _ []byte) error {
+		keys = append(keys, string(key))
+		return nil
+	})
+	return keys
+}
 
 // MACs returns the MACs of all devices, sorted by tenant and MAC.
 func (s *Store) MACs() []string {
@@ -23,6 +34,10 @@ func (s *Store) MACs() []string {
 
 // TenantOf returns the tenant of the device with this MAC, which no two have.
 func (s *Store) TenantOf(mac string) (string, bool) {
+	if s.database != nil {
+		tenant, ok, _ := s.database.get(ownersBucket, owner(mac))
+		return tenant, ok
+	}
 	s.index.Do(s.indexOwners)
 	tenant, ok := s.owners[mac]
 	return tenant, ok
