@@ -202,7 +202,7 @@ func TestServe(t *testing.T) {
 	if body := get("http://" + addresses[1] + "/demo/" + token + "/001565aabb01.cfg"); !strings.HasPrefix(body, "#!version:1.0.0.1\n") {
 		t.Errorf("a file that begins with %.40q", body)
 	}
-	if body := get("http://" + addresses[2] + "/-/healthz"); body != "ok\n" {
+	if body := get("http://" + addresses[2] + "/-/healthz"); !regexp.MustCompile(`^ok\nfleet [0-9a-f]{16} loaded \S+: 1 tenants, 3 devices\n$`).MatchString(body) {
 		t.Errorf("health %q", body)
 	}
 	if body := get("http://" + addresses[2] + "/metrics"); !strings.Contains(body, `stagger_requests_total{file="config",outcome="ok"} 1`) {

@@ -94,6 +94,9 @@ func (f *keyFlags) read(w *world) ([]string, error) {
 	return keys, nil
 }
 
+// lookEvery is how often serve looks whether its fleet file has changed.
+const lookEvery = 2 * time.Second
+
 func serveCommand(w *world) *cobra.Command {
 	var (
 		core            engineFlags
@@ -116,8 +119,13 @@ func serveCommand(w *world) *cobra.Command {
 		Long: `Serves the configuration files of a fleet over HTTP: the same core and the same
 bytes as at the edge, for phones that cannot reach one.
 
-The master key comes from the environment or a file, never from a flag. The
-documents are read once, at the start. Requests are logged to standard error.
+The master key comes from the environment or a file, never from a flag. Requests are
+logged to standard error.
+
+The fleet is read again on SIGHUP, and when its file has changed and stays as it is for
+a few seconds. It takes the place of the one before as a whole, and each request gets all
+its documents from one of them. A fleet with an error is refused and logged, and the one
+before stays. Standard input is read once.
 
 With --admit that many phones a second are let in, and the others get 503 with a
 Retry-After of their own, so that they come again at a rate and not together (see
@@ -186,17 +194,33 @@ from $` + telemetry.HeaderVariable + ` or a file.`,
 			if err != nil {
 				return err
 			}
-			unseal := unsealer{w: w, keys: keys, required: requireSealed}
-			store, err := unseal.open(fleetFile, inspect.Check)
+			// From here on it is a request to read the fleet again, and no end.
+			again := make(chan os.Signal, 1)
+			signal.Notify(again, syscall.SIGHUP)
+			defer signal.Stop(again)
+			read := 0
+			load := func() (serve.Documents, error) {
+				if read++; fleetFile == "-" && read > 1 {
+					return nil, errors.New("standard input is read once")
+				}
+				store, err := (&unsealer{w: w, keys: keys, required: requireSealed}).open(fleetFile, inspect.Check)
+				if err != nil {
+					return nil, err
+				}
+				if err := errors.Join(checkTenants("--plain-http", plainHTTP, store), checkTenants("--open", open, store)); err != nil {
+					return nil, errors.Join(err, store.Close())
+				}
+				return store, nil
+			}
+			source := serve.FleetOptions{Load: load, Keys: secrets, Log: log}
+			if fleetFile != "-" {
+				source.Path = fleetFile
+			}
+			store, err := serve.NewFleet(source)
 			if err != nil {
 				return err
 			}
-			if err := checkTenants("--plain-http", plainHTTP, store); err != nil {
-				return err
-			}
-			if err := checkTenants("--open", open, store); err != nil {
-				return err
-			}
+			defer store.Close()
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			// A second signal ends the program at once.
@@ -209,7 +233,8 @@ from $` + telemetry.HeaderVariable + ` or a file.`,
 			defer machine.Close(context.Background())
 
 			metrics := serve.NewMetrics(machine, fileKinds())
-			site.Core, site.Store, site.Keys, site.Metrics = machine, metrics.CountErrors(store), secrets, metrics
+			metrics.WatchFleet(store)
+			site.Core, site.Store, site.Keys, site.Metrics = machine, store, secrets, metrics
 			site.Stability = serve.NewWatch()
 			if admit > 0 {
 				site.Admit = serve.NewAdmission(admit, burst)
@@ -222,8 +247,9 @@ from $` + telemetry.HeaderVariable + ` or a file.`,
 				log.Warn("open: who knows a MAC of this tenant gets its passwords, for a lab only", "tenant", tenant)
 			}
 			at.Ready = func(phones, admin net.Addr) {
+				state := store.State()
 				attrs := []any{"address", phones.String(), "tls", at.Certificate != "", "engine", core.engine,
-					"tenants", store.Tenants(), "devices", store.Devices(), "keys", len(secrets)}
+					"tenants", state.Tenants, "devices", state.Devices, "keys", len(secrets), "fleet", state.Version}
 				if admin != nil {
 					attrs = append(attrs, "admin", admin.String())
 				}
@@ -232,6 +258,9 @@ from $` + telemetry.HeaderVariable + ` or a file.`,
 			if site.Telemetry, err = records.start(log); err != nil {
 				return err
 			}
+			tick := time.NewTicker(lookEvery)
+			defer tick.Stop()
+			go store.Watch(ctx, again, tick.C)
 			if site.Telemetry == nil {
 				return site.Run(ctx, at)
 			}

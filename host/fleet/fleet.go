@@ -9,6 +9,8 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -38,6 +40,8 @@ type Store struct {
 	documents map[string]string
 	tenants   int
 	export    bool
+	// version is the SHA-256 of the file, in hexadecimal.
+	version string
 	// database has the documents in place of the first two.
 	database *database
 	// owners is the tenant of every MAC, made when it is first asked for: a server
@@ -79,6 +83,15 @@ func (s *Store) Devices() int {
 		return s.database.devices
 	}
 	return len(s.documents) - s.tenants
+}
+
+// Version is a word that is another for other documents. It is not for everybody to
+// see: passwords are among what it is made of.
+func (s *Store) Version() string {
+	if s.database != nil {
+		return s.database.version
+	}
+	return s.version
 }
 
 // Close gives back what a database holds. Nothing may be asked of the store any more.
@@ -188,8 +201,11 @@ func (r Reader) Read(name string, in io.Reader) (*Store, error) {
 	}
 	var err error
 	if l.store.export, err = scan(name, in, r.unseal(), l.document, l.errors.keep); err != nil {
+	sum := sha256.New()
+	if l.store.export, err = scan(name, io.TeeReader(in, sum), r.Unseal, l.document, l.keep); err != nil {
 		return nil, err
 	}
+	l.store.version = hex.EncodeToString(sum.Sum(nil))
 	l.finish()
 	if len(l.errors.List) > 0 {
 		slices.SortStableFunc(l.errors.List, func(a, b *Error) int { return a.Line - b.Line })

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -34,7 +35,20 @@ func (s Site) health(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("the core does not answer\n"))
 		return
 	}
-	_, _ = w.Write([]byte("ok\n"))
+	text := "ok\n"
+	if f, ok := s.Store.(*Fleet); ok {
+		text += f.State().String()
+	}
+	_, _ = w.Write([]byte(text))
+}
+
+// String is the state in a line, and in two when the file is not what is served.
+func (s FleetState) String() string {
+	text := fmt.Sprintf("fleet %s loaded %s: %d tenants, %d devices\n", s.Version, s.Loaded.UTC().Format(time.RFC3339), s.Tenants, s.Devices)
+	if !s.Failed.IsZero() {
+		text += fmt.Sprintf("refused %s: what is in the file now is not served\n", s.Failed.UTC().Format(time.RFC3339))
+	}
+	return text
 }
 
 // detail is what the operator's log says about a Failure beyond its cause: for a

@@ -166,7 +166,9 @@ func (p *phones) unstable(response *wire.Response, documents string) bool {
 func (p *phones) answer(r *http.Request, now time.Time, trusted bool) (response wire.Response, documents string, err error) {
 	request := requests.Get().(*wire.Request)
 	p.fill(request, r, now, trusted)
-	response, err = exchange.Answer(r.Context(), p.Core, p.Store, request)
+	store, release := pinned(p.Store)
+	response, err = exchange.Answer(r.Context(), p.Core, store, request)
+	release()
 	documents = p.digester.documents(request.Documents)
 	clear(request.Facts)
 	clear(request.Documents)

@@ -129,6 +129,52 @@ func (s countedStore) Get(ctx context.Context, key string) (string, bool, error)
 	return value, found, err
 }
 
+// WatchFleet shows what is served and what was refused, and counts the errors of the
+// store. It is for a fleet that is not served yet.
+func (m *Metrics) WatchFleet(f *Fleet) {
+	f.count = m.CountErrors
+	r := f.current.Load()
+	r.store = m.CountErrors(r.documents)
+	m.registry.MustRegister(fleetCollector{f})
+}
+
+type fleetCollector struct{ *Fleet }
+
+var (
+	fleetDesc    = prometheus.NewDesc("stagger_fleet_info", "The fleet that is served: the same version on another host means the same documents.", []string{"version"}, nil)
+	loadedDesc   = prometheus.NewDesc("stagger_fleet_loaded_timestamp_seconds", "When it was read.", nil, nil)
+	tenantsDesc  = prometheus.NewDesc("stagger_fleet_tenants", "Tenants in it.", nil, nil)
+	devicesDesc  = prometheus.NewDesc("stagger_fleet_devices", "Devices in it.", nil, nil)
+	attemptsDesc = prometheus.NewDesc("stagger_fleet_loads_total", "Attempts to read a fleet.", []string{"result"}, nil)
+	staleDesc    = prometheus.NewDesc("stagger_fleet_stale", "1 when the last attempt was refused, so that an older fleet is served.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (fleetCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{fleetDesc, loadedDesc, tenantsDesc, devicesDesc, attemptsDesc, staleDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (f fleetCollector) Collect(ch chan<- prometheus.Metric) {
+	s := f.State()
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(fleetDesc, 1, s.Version)
+	gauge(loadedDesc, float64(s.Loaded.Unix()))
+	gauge(tenantsDesc, float64(s.Tenants))
+	gauge(devicesDesc, float64(s.Devices))
+	stale := 0.0
+	if !s.Failed.IsZero() {
+		stale = 1
+	}
+	gauge(staleDesc, stale)
+	ch <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(s.Loads), "ok")
+	ch <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(s.Refused), "refused")
+}
+
 // engineCollector shows an engine's own counts.
 type engineCollector struct{ engine.Engine }
 
