@@ -24,6 +24,10 @@ import (
 //	fleet      what is known of the whole: see the keys below
 type database struct {
 	db *bbolt.DB
+	// transactions are those that are not in use. All are begun at the start: when
+	// somebody writes into the file after all, beginning one would fail with a lock of
+	// the library held.
+	transactions chan *bbolt.Tx
 	// file is the file as it was opened.
 	file             fs.FileInfo
 	tenants, devices int
@@ -46,6 +50,9 @@ var (
 
 // format is that of the buckets. A database of another is refused.
 const format = "1"
+
+// readers is how many documents can be read at a time.
+const readers = 32
 
 // lockTime is how long a database may be locked by who writes it; nobody writes one
 // that is in its place.
@@ -82,7 +89,33 @@ func openDatabase(path string) (d *database, err error) {
 	if err := d.db.View(d.read); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), d.db.Close())
 	}
+	d.transactions = make(chan *bbolt.Tx, readers)
+	for range readers {
+		tx, err := d.db.Begin(false)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		d.transactions <- tx
+	}
 	return d, nil
+}
+
+// view calls f with a transaction.
+func (d *database) view(f func(tx *bbolt.Tx) error) (err error) {
+	tx := <-d.transactions
+	defer func() { d.transactions <- tx }()
+	defer damaged(&err, debug.SetPanicOnFault(true))
+	return f(tx)
+}
+
+// close waits for those who read.
+func (d *database) close() error {
+	var errs []error
+	for range readers {
+		tx := <-d.transactions
+		errs = append(errs, tx.Rollback())
+	}
+	return errors.Join(append(errs, d.db.Close())...)
 }
 
 func (d *database) read(tx *bbolt.Tx) error {
@@ -120,8 +153,7 @@ func damaged(err *error, quiet bool) {
 
 // get returns the value under a key of a bucket.
 func (d *database) get(bucket, key []byte) (value string, found bool, err error) {
-	defer damaged(&err, debug.SetPanicOnFault(true))
-	err = d.db.View(func(tx *bbolt.Tx) error {
+	err = d.view(func(tx *bbolt.Tx) error {
 		if v := tx.Bucket(bucket).Get(key); v != nil {
 			value, found = string(v), true // a copy: v is the file's
 		}
@@ -132,9 +164,8 @@ func (d *database) get(bucket, key []byte) (value string, found bool, err error)
 
 // each calls f with every document, in the order of keys. The text is only good
 // during the call.
-func (d *database) each(f func(key, text []byte) error) (err error) {
-	defer damaged(&err, debug.SetPanicOnFault(true))
-	return d.db.View(func(tx *bbolt.Tx) error { return tx.Bucket(documentsBucket).ForEach(f) })
+func (d *database) each(f func(key, text []byte) error) error {
+	return d.view(func(tx *bbolt.Tx) error { return tx.Bucket(documentsBucket).ForEach(f) })
 }
 
 // owner is the key of a MAC in the bucket of owners, or nil when it is none.

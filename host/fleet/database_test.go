@@ -117,6 +117,36 @@ func TestDatabaseIsReplaced(t *testing.T) {
 	newer.Close()
 }
 
+// Somebody writes into the file of an open database, and it is no longer there where it
+// is mapped. That is an error for who asks, and the end of nothing.
+func TestDatabaseIsWrittenInto(t *testing.T) {
+	path := build(t, fleetOf(500))
+	store, err := Open(path, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("garbage\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range 2 * readers {
+		wait.Go(func() {
+			for range 5 {
+				if _, found, err := store.Get(context.Background(), "tenant:demo"); found || err == nil {
+					t.Errorf("%v %v", found, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if store.HasTenant("demo") || len(store.MACs()) > 0 {
+		t.Error("there is something left")
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLines(t *testing.T) {
 	text := fleetOf(300)
 	path := build(t, text)

@@ -97,7 +97,7 @@ func (s *Store) Version() string {
 // Close gives back what a database holds. Nothing may be asked of the store any more.
 func (s *Store) Close() error {
 	if s.database != nil {
-		return s.database.db.Close()
+		return s.database.close()
 	}
 	return nil
 }

@@ -30,10 +30,7 @@ func OpenLines(path string) (*Lines, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lines{database: d}
-	if l.tx, err = d.db.Begin(false); err != nil {
-		return nil, errors.Join(err, d.db.Close())
-	}
+	l := &Lines{database: d, tx: <-d.transactions}
 	_, err = l.Seek(0, io.SeekStart)
 	return l, err
 }
@@ -76,7 +73,8 @@ func (l *Lines) Stat() (fs.FileInfo, error) { return l.database.file, nil }
 
 // Close closes the database.
 func (l *Lines) Close() error {
-	return errors.Join(l.tx.Rollback(), l.database.db.Close())
+	l.database.transactions <- l.tx
+	return l.database.close()
 }
 
 // Replace writes a copy of the database with another document of a tenant to path, a
