@@ -30,9 +30,9 @@ type rolloutFlags struct {
 
 func rolloutCommand(w *world) *cobra.Command {
 	var (
-		fleetFile, tenant, out string
-		change                 rolloutFlags
-		yes, dry, asJSON       bool
+		fleetFile, tenant, out  string
+		change                  rolloutFlags
+		yes, dry, force, asJSON bool
 	)
 	c := &cobra.Command{
 		Use:   "rollout --fleet FILE --tenant NAME [--id ID --settings FILE] [--share P%] [--finish | --abort]",
@@ -76,6 +76,9 @@ changed (by vendor) refused written; shares are in hundredths of a per cent.`,
 			if err := change.check(); err != nil {
 				return misuse(err)
 			}
+			if err := writable(out, force, fleetFile); err != nil {
+				return misuse(fmt.Errorf("--out: %w", err))
+			}
 			settings, err := change.read(w)
 			if err != nil {
 				return err
@@ -105,23 +108,28 @@ changed (by vendor) refused written; shares are in hundredths of a per cent.`,
 			}
 			report := newStep(tenant, old, document, step)
 			verdict := change.judge(step, moves, yes)
+			if !asJSON {
+				report.print(w.stdout)
+			}
 			if report.Written = verdict == nil && !dry && change.any(); report.Written {
-				if out == "" {
-					out = fleetFile
+				place := out
+				if place == "" {
+					place = fleetFile
 				}
-				err := replace(out, func(path string) error {
+				err := replace(place, func(path string) error {
 					return errors.Join(rewrite(path, file, tenant, line, old, document), changed(fleetFile))
 				})
 				if err != nil {
 					return err
+				}
+				if !asJSON {
+					fmt.Fprintf(w.stdout, "%s is written\n", place)
 				}
 			}
 			if asJSON {
 				if err := json.NewEncoder(w.stdout).Encode(report); err != nil {
 					return err
 				}
-			} else {
-				report.print(w.stdout, out)
 			}
 			return verdict
 		},
@@ -137,6 +145,7 @@ changed (by vendor) refused written; shares are in hundredths of a per cent.`,
 	flags.BoolVar(&yes, "yes", false, "move devices back")
 	flags.BoolVar(&dry, "dry-run", false, "write nothing")
 	flags.StringVar(&out, "out", "", "file to write instead of --fleet")
+	flags.BoolVar(&force, "force", false, "replace --out where it exists")
 	flags.BoolVar(&asJSON, "json", false, "one JSON object")
 	return c
 }
@@ -326,7 +335,7 @@ func newStep(tenant, old, document string, step *rollout.Step) *stepReport {
 	return r
 }
 
-func (r *stepReport) print(out io.Writer, file string) {
+func (r *stepReport) print(out io.Writer) {
 	fmt.Fprintf(out, "tenant %s: %s", r.Tenant, r.from)
 	if r.to != r.from {
 		fmt.Fprintf(out, " -> %s", r.to)
@@ -338,9 +347,6 @@ func (r *stepReport) print(out io.Writer, file string) {
 	fmt.Fprintf(out, "  changed    %s get other files\n", count(r.ChangedAll()))
 	for _, vendor := range slices.Sorted(maps.Keys(r.Changed)) {
 		fmt.Fprintf(out, "    %-12s %s\n", vendor, count(r.Changed[vendor]))
-	}
-	if r.Written {
-		fmt.Fprintf(out, "%s is written\n", file)
 	}
 }
 

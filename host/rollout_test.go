@@ -177,6 +177,7 @@ func TestRolloutMisuse(t *testing.T) {
 		{[]string{"--fleet", "-", "--tenant", "demo", "--share", "1%"}, 2, "--fleet -: needs --out FILE or --dry-run"},
 		{[]string{"--fleet", "-", "--tenant", "demo", "--id", "x", "--settings", "-", "--dry-run"}, 2, "cannot both be standard input"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--out", "-"}, 2, "--out: a file is required"},
+		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--out", m.fleet}, 2, "--out: " + m.fleet + " exists"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--finish", "--abort"}, 2, "--finish and --abort: one of them"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--finish", "--share", "1%"}, 2, "--finish and --abort: one of them"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--id", "a b", "--settings", write(t, filepath.Join(dir, "s.json"), "{}")}, 1, "rollout.id: is not a name"},
