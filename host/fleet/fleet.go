@@ -200,9 +200,8 @@ func (r Reader) Read(name string, in io.Reader) (*Store, error) {
 		check:   r.Check,
 	}
 	var err error
-	if l.store.export, err = scan(name, in, r.unseal(), l.document, l.errors.keep); err != nil {
 	sum := sha256.New()
-	if l.store.export, err = scan(name, io.TeeReader(in, sum), r.Unseal, l.document, l.keep); err != nil {
+	if l.store.export, err = scan(name, io.TeeReader(in, sum), r.unseal(), l.document, l.errors.keep); err != nil {
 		return nil, err
 	}
 	l.store.version = hex.EncodeToString(sum.Sum(nil))
