@@ -28,6 +28,10 @@ func init() {
 				"subscribe": fmt.Sprintf("sip/line %d/SubExpire", line),
 			}[name]
 		},
+		fitCodec: func(d *device, name string) bool { return !fanvilOlder(&d.model) || name != "opus" && name != "ilbc" },
+		fitLanguage: func(s *source.Descriptor, d *device, language string) bool {
+			return !fanvilOlder(&d.model) || s.Tables["older_language"][language] != ""
+		},
 		fit: fanvilFit, wants: fanvilWants, zone: fanvilZone,
 		settings: fanvilSettings,
 		denied: []string{
@@ -57,10 +61,88 @@ var fanvilSettings = []string{"BacklightOffTime", "LCDConstrast", "LCDLuminanceL
 // fanvilEmpty is what readFanvil gives for an element that is there and empty.
 const fanvilEmpty = "(empty)"
 
+// fanvilModules are the groups that the older settings have other names for.
+var fanvilModules = []string{
+	"GLOBAL_CONFIG_MODULE/Language", "phone/display/DefaultLanguage", "GLOBAL_CONFIG_MODULE/", "phone/date/", "SIP_CONFIG_MODULE/SIP_Line_List/SIP", "sip/line ",
+	"SIP_CONFIG_MODULE/Reg_Fail_Interval", "sip/RegFailInterval", "MMI_CONFIG_MODULE/MMI_Account/Account", "web/account ", "PHONE_CONFIG_MODULE/Xml_PhoneBook/XML-PBook", "phone/xmlContact ",
+	"PHONE_CONFIG_MODULE/Function_Key/", "dsskey/", "PHONE_CONFIG_MODULE/LCD_Luminance", "phone/display/LCDLuminanceLevel", "PHONE_CONFIG_MODULE/LCD_", "phone/display/LCD",
+	"PHONE_CONFIG_MODULE/Backlight_", "phone/display/Backlight", "PHONE_CONFIG_MODULE/", "phone/", "AUTOUPDATE_CONFIG_MODULE/PNP_Enable", "ap/pnp/PNPEnable",
+	"AUTOUPDATE_CONFIG_MODULE/Download_Server_IP", "ap/FlashServerIP", "AUTOUPDATE_CONFIG_MODULE/Config_File_Name", "ap/FlashFileName", "AUTOUPDATE_CONFIG_MODULE/Download_Protocol", "ap/FlashProtocol",
+	"AUTOUPDATE_CONFIG_MODULE/Download_Mode", "ap/FlashMode", "AUTOUPDATE_CONFIG_MODULE/Download_Interval", "ap/FlashInterval", "AUTOUPDATE_CONFIG_MODULE/Download_Username", "ap/DefaultUsername",
+	"AUTOUPDATE_CONFIG_MODULE/Download_Password", "ap/DefaultPassword", "AUTOUPDATE_CONFIG_MODULE/", "ap/",
+}
+
+// readFanvilOlder reads the older settings, and gives them by the names of the newer
+// ones, so that what a file has to say is written down once.
+func readFanvilOlder(body []byte) (settings []setting, err error) {
+	const head = `<?xml version="1.0" encoding="UTF-8"?>` + "\n<VOIP_CONFIG_FILE>\n<version>2.0002</version>\n"
+	if !bytes.HasPrefix(body, []byte(head)) || !bytes.HasSuffix(body, []byte("\n</VOIP_CONFIG_FILE>\n")) {
+		return nil, errors.New("not a document of the older settings")
+	}
+	rename := strings.NewReplacer(fanvilModules...)
+	seen := map[string]bool{}
+	d := xml.NewDecoder(bytes.NewReader(body))
+	var path []string
+	text, inner := "", false
+	for {
+		token, failed := d.Token()
+		if failed == io.EOF {
+			return settings, nil
+		}
+		if failed != nil {
+			return nil, failed
+		}
+		switch token := token.(type) {
+		case xml.ProcInst:
+		case xml.StartElement:
+			if len(token.Attr) > 0 {
+				return nil, fmt.Errorf("%s has attributes", token.Name.Local)
+			}
+			name := token.Name.Local
+			path = append(path, name)
+			full := strings.Join(path, "/")
+			if name != "ID" && !strings.HasSuffix(name, "_Entry") && seen[full] {
+				return nil, fmt.Errorf("%s is there a second time", full)
+			}
+			seen[full], inner, text = true, true, ""
+		case xml.EndElement:
+			last := path[len(path)-1]
+			if inner && last == "ID" {
+				// The entry goes by its ID from here on.
+				path[len(path)-2] = text
+				full := strings.Join(path[:len(path)-1], "/")
+				if seen[full] {
+					return nil, fmt.Errorf("%s is there a second time", full)
+				}
+				seen[full] = true
+			} else if inner {
+				if text == "" {
+					text = fanvilEmpty
+				}
+				full := rename.Replace(strings.Join(path[1:], "/"))
+				settings = append(settings, setting{strings.ReplaceAll(full, "_", ""), text})
+			}
+			path, inner, text = path[:len(path)-1], false, ""
+		case xml.CharData:
+			if text += string(token); !inner && strings.TrimSpace(text) != "" {
+				return nil, fmt.Errorf("text between the elements: %q", text)
+			}
+		default:
+			return nil, fmt.Errorf("%T", token)
+		}
+	}
+}
+
+// fanvilOlder says whether the model has the older settings.
+func fanvilOlder(m *pack.Model) bool { return slices.Contains(m.Features, "older") }
+
 // readFanvil reads the innermost elements, by their path: "sip/line 1/Transport". It
 // takes no element twice, nor a container, and knows no more XML than the phones are
 // known to.
 func readFanvil(body []byte) (settings []setting, err error) {
+	if bytes.Contains(body, []byte("<VOIP_CONFIG_FILE>")) {
+		return readFanvilOlder(body)
+	}
 	const head = `<?xml version="1.0" encoding="UTF-8"?>` + "\n<sysConf>\n"
 	if !bytes.HasPrefix(body, []byte(head)) || !bytes.HasSuffix(body, []byte("\n</sysConf>\n")) {
 		return nil, errors.New("not a document of settings")
@@ -133,6 +215,9 @@ var fanvilLayouts = map[string][2]int{"X3U": {3, 0}, "X4U": {3, 6}, "X5U": {4, 6
 
 // fanvilKey is the path of the key in this place.
 func fanvilKey(m *pack.Model, module, index int) string {
+	if fanvilOlder(m) && module == 0 {
+		return fmt.Sprintf("dsskey/Fkey%d", index)
+	}
 	if module > 0 || index > int(m.Keys) {
 		return "dsskey/beyond"
 	}
@@ -146,7 +231,7 @@ func fanvilKey(m *pack.Model, module, index int) string {
 
 // fanvilFit makes of a key one that the phone has.
 func fanvilFit(d *device, k *key, stored map[string]any) {
-	if k.kind == "group-pickup" && k.value == "" || k.kind == "directory" && d.bookURL == "" || k.value != "" && (k.kind == "voicemail" || k.kind == "forward") {
+	if k.kind == "group-pickup" && k.value == "" || k.kind == "directory" && (d.bookURL == "" || fanvilOlder(&d.model)) || k.value != "" && (k.kind == "voicemail" || k.kind == "forward") {
 		k.kind, stored["type"] = "hold", "hold"
 	}
 }
@@ -262,6 +347,11 @@ func fanvilWants(s *source.Descriptor, d *device) map[string]string {
 		n := fanvilKey(&d.model, 0, k.index)
 		want[n+"/Type"], want[n+"/Value"], want[n+"/Title"] = kind, text(value), text(k.label)
 	}
+	if fanvilOlder(&d.model) {
+		delete(want, "Version")
+		want["version"], want["fwCheck/EnableAutoUpgrade"], want["fwCheck/UpgradeServer1"], want["ap/AutoImageURL"] = "2.0002", "", "", text(d.firmwareURL)
+		want["phone/display/DefaultLanguage"] = s.Tables["older_language"][d.language]
+	}
 	for _, name := range fanvilSettings {
 		want["phone/display/"+name] = ""
 		if value := d.extra[name]; !d.staged {
@@ -295,13 +385,14 @@ func fanvilZone(t *testing.T, file map[string]string) *clock {
 	if got := file["phone/date/TimeZoneName"]; got != name {
 		t.Fatalf("TimeZoneName = %q, want %q", got, name)
 	}
-	if number("EnableDST") != number("DSTType") {
+	older := file["version"] != ""
+	if !older && number("EnableDST") != number("DSTType") {
 		t.Fatalf("two switches for summer time, and they differ")
 	}
-	if c.summer = number("DSTType") == 2; !c.summer {
+	if c.summer = number("EnableDST") == 2; !c.summer {
 		return c
 	}
-	if number("DSTRuleMode") != 0 || number("DSTFixedType") != 2 {
+	if !older && number("DSTRuleMode") != 0 || number("DSTFixedType") != 2 {
 		t.Fatal("not by week")
 	}
 	read := func(which string) change {
@@ -326,7 +417,7 @@ func TestFanvilKeys(t *testing.T) {
 			want  string
 		}{
 			{"X3U", 3, "dssSide 1/Fkey 3"}, {"X4U", 4, "internal 1/Fkey 1"}, {"X4U", 33, "internal 5/Fkey 6"}, {"X5U", 10, "internal 1/Fkey 6"}, {"X5U", 11, "internal 2/Fkey 1"},
-			{"X6U", 5, "dssSide 1/Fkey 5"}, {"X6U", 65, "internal 5/Fkey 12"},
+			{"X4", 30, "Fkey30"}, {"X3G", 1, "Fkey1"}, {"X6U", 5, "dssSide 1/Fkey 5"}, {"X6U", 65, "internal 5/Fkey 12"},
 		} {
 			body, err := render(fmt.Sprintf(`{"tenant":"demo","vendor":"fanvil","model":%q,"url":"https://a","line":{"server":"a"}}`, c.model),
 				fmt.Sprintf(`{"device":"0c383e000001","tenant":"demo","lines":[{"user":"1","password":"a"}],"keys":[{"index":%d,"type":"speed-dial","value":"700"}]}`, c.index), p, "config")

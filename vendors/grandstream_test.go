@@ -31,6 +31,16 @@ func init() {
 			}
 			return "P" + strconv.Itoa(25951+100*line)
 		},
+		rename: func(d *device, parameter string) string {
+			if !grandstreamPorts(&d.model) {
+				return parameter
+			}
+			// The second and third register as ports do.
+			return strings.NewReplacer("P412", "P732", "P512", "P532").Replace(parameter)
+		},
+		fitCodec: func(d *device, name string) bool {
+			return !grandstreamPorts(&d.model) || name != map[bool]string{false: "g722", true: "opus"}[slices.Contains(d.model.Features, "dect")]
+		},
 		wants: grandstreamWants, zone: grandstreamZone,
 		settings: []string{"P102", "P122", "P334", "P290", "P1328", "P8346"},
 		denied: []string{
@@ -42,7 +52,7 @@ func init() {
 			// Whom it calls out to, with what is going on.
 			"P207", "P208", "P1387", "P8304", "P8310", "P8325", "P337", "P341", "P330", "P331", "P8020", "P8450", "P1591", "P2917", "P934", "P76", "P101",
 			// The accounts, emergency calls, and what a second timer would be.
-			"P34", "P406", "P1806", "P47", "P2312", "P48", "P2333", "P2375", "P2330", "P2430", "P8385", "mac", "config", "gs_provision",
+			"P34", "P406", "P1806", "P734", "P735", "P747", "P748", "P732", "P22296", "P4060", "P4120", "P4121", "P27080", "P20721", "P47", "P2312", "P48", "P2333", "P2375", "P2330", "P2430", "P8385", "mac", "config", "gs_provision",
 		},
 	}
 	refusedZones["grandstream"] = refusedZones["yealink"]
@@ -121,6 +131,46 @@ func grandstreamAccount(account, first, distance int) string {
 		return "P0"
 	}
 	return "P" + strconv.Itoa(1200+100*account+distance)
+}
+
+// grandstreamPorts says whether this is an adapter or a base station.
+func grandstreamPorts(m *pack.Model) bool { return m.Name[:2] == "HT" || m.Name[:2] == "DP" }
+
+// grandstreamPort is what the file says of a port of an adapter, or of an account of
+// a base station, its server and its handset.
+func grandstreamPort(want map[string]string, d *device, l line, text func(string) string, address func(string, int) string) {
+	n := l.index - 1
+	set := func(value string, numbers ...int) { want["P"+strconv.Itoa(numbers[n])] = value }
+	next := func(value string, first int) { want["P"+strconv.Itoa(first+n)] = value }
+	set("1", 271, 401, 501, 601)
+	set(address(l.server, l.port), 47, 747, 547, 602)
+	set(empty, 967, 987, 997, 998)
+	set(address(l.proxy, l.proxyPort), 48, 748, 548, 603)
+	if strings.HasPrefix(d.model.Name, "DP") {
+		next("1", 4595)
+		next(strconv.Itoa(n), 4150)
+		next(l.user, 4060)
+		next(l.authUser, 4090)
+		next(l.password, 4120)
+		next(l.display, 4180)
+		next(strconv.Itoa(l.index), 27080)
+		next(l.label, 27020)
+		set(strconv.Itoa(l.index), 4300, 4310, 4320, 4250)
+		next(text(l.mailbox), 27680)
+	} else {
+		set(empty, 2333, 2433)
+		set(l.user, 35, 735)
+		set(l.authUser, 36, 736)
+		set(l.password, 34, 734)
+		set(l.display, 3, 703)
+	}
+	set(map[bool]string{false: "0", true: "1"}[l.mwi], 99, 709, 509, 615)
+	set(map[bool]string{false: "0", true: "2"}[l.transport == "dns-naptr"], 103, 702, 502, 608)
+	set(map[string]string{"udp": "0", "tcp": "1", "tls": "2", "dns-naptr": "0"}[l.transport], 130, 830, 530, 4648)
+	set("1", 31, 731, 531, 610)
+	set(d.timer(1, "register."+strconv.Itoa(l.index), l.register), 32, 732, 532, 612)
+	set("60", 138, 471, 571, 671)
+	set(map[string]string{"off": "0", "optional": "1", "required": "2"}[l.srtp], 183, 443, 543, 643)
 }
 
 // grandstreamKeys says how many virtual keys of the phone there are before those
@@ -228,16 +278,30 @@ func grandstreamWants(s *source.Descriptor, d *device) map[string]string {
 			want["P8333"] = d.ntp[1]
 		}
 	}
+	ports := grandstreamPorts(&d.model)
+	if ports {
+		want["P1362"], want["P330"], want["P331"] = "", "", ""
+		switch {
+		case strings.HasSuffix(d.model.Name, "V2"):
+			want["P194"], want["P22296"] = "", "1"
+		case d.model.Name[:2] == "HT":
+			want["P194"] = "3"
+		}
+	}
+	address := func(host string, port int) string {
+		if host != "" && port != 0 {
+			return host + ":" + strconv.Itoa(port)
+		}
+		return text(host)
+	}
 	lamps := slices.Contains(d.model.Features, "blf")
 	for _, l := range d.lines {
+		if ports {
+			grandstreamPort(want, d, l, text, address)
+			continue
+		}
 		set := func(first, distance int, value string) {
 			want[grandstreamAccount(l.index, first, distance)] = value
-		}
-		address := func(host string, port int) string {
-			if host != "" && port != 0 {
-				return host + ":" + strconv.Itoa(port)
-			}
-			return text(host)
 		}
 		set(271, 1, "1")
 		set(270, 17, l.label)
@@ -339,6 +403,43 @@ func TestGrandstreamCodecs(t *testing.T) {
 						t.Errorf("%q: %s = %q, want %q", names, name, file[name], want)
 					}
 				}
+			}
+		}
+	})
+}
+
+// The seven places of an adapter and the eight of a base station, and what they do
+// not have.
+func TestGrandstreamPortCodecs(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		if s.Vendor != "grandstream" {
+			return
+		}
+		for _, c := range []struct {
+			model, codecs, names, want string
+		}{
+			{"HT802", `"opus","ilbc"`, "P57 P58 P59 P60 P61 P62 P46 P757 P762 P814", "123 97 97 97 97 97 97 123 97 97"},
+			{"DP750", `"g722","ilbc"`, "P57 P98 P757 P815 P557 P660 P514 P515 P651 P4657 P658", "9 98 9 98 9 98 98 98 9 98 98"},
+			{"HT802", `"g722"`, "", ""}, {"DP750", `"opus"`, "", ""},
+		} {
+			tenant := fmt.Sprintf(`{"tenant":"demo","vendor":"grandstream","model":%q,"url":"https://a","line":{"server":"a"},"codecs":[%s]}`, c.model, c.codecs)
+			lines := `{"user":"1","password":"a"},{"user":"2","password":"b"}`
+			if c.model == "DP750" {
+				lines += `,{"user":"3","password":"c"},{"user":"4","password":"d"}`
+			}
+			device := `{"device":"000b82aabb01","tenant":"demo","lines":[` + lines + `]}`
+			if c.want == "" {
+				if _, err := render(tenant, device, p, "config"); err == nil {
+					t.Errorf("%s has %s", c.model, c.codecs)
+				}
+				continue
+			}
+			file, got := values(config(t, l, p, tenant, device)), []string{}
+			for _, name := range strings.Fields(c.names) {
+				got = append(got, file[name])
+			}
+			if strings.Join(got, " ") != c.want || c.model == "HT802" && file["P98"]+file["P815"] != "" {
+				t.Errorf("%s: %q", c.model, got)
 			}
 		}
 	})

@@ -22,6 +22,7 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "S", Issuers: []string{}},
+		Agents:      []string{"Cisco-CP-{model}-3PCC/{firmware}"},
 		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc"},
 		Allow:       []string{"Dial_Plan_*", "Time_Format", "Date_Format", "Back_Light_Timer", "Ringer_Volume", "Speaker_Volume", "Handset_Volume", "Headset_Volume", "Text_Logo", "Station_Name", "CW_Setting", "Default_Ring_*", "NAT_Mapping_Enable_*", "NAT_Keep_Alive_Enable_*", "NAT_Keep_Alive_Intvl", "DTMF_Tx_Method_*", "RTP_Packet_Size", "Interdigit_Long_Timer", "Interdigit_Short_Timer", "Server_Type", "Screen_Saver_Enable", "Screen_Saver_Type", "Screen_Saver_Wait", "Station_Display_Name", "Call_Appearances_Per_Line", "Line_ID_Mapping", "Feature_Key_Sync_*", "KEM_Type", "Attendant_Console_LCD_Brightness"},
 		Deny:        []string(nil),
@@ -56,6 +57,7 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x15180, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x14, Min: 0x0, Max: 0xffff, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "S", Issuers: []string{}},
+		Agents:      []string{"Cisco/{model}-{firmware}"},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729", "g726-32"},
 		Allow:       []string{"Dial_Plan_*", "Time_Format", "Date_Format", "Back_Light_Timer", "Ringer_Volume", "Speaker_Volume", "Handset_Volume", "Headset_Volume", "Text_Logo", "Station_Name", "CW_Setting", "Default_Ring_*", "NAT_Mapping_Enable_*", "NAT_Keep_Alive_Enable_*", "NAT_Keep_Alive_Intvl", "DTMF_Tx_Method_*", "RTP_Packet_Size", "Interdigit_Long_Timer", "Interdigit_Short_Timer", "Server_Type", "Screen_Saver_Enable", "Screen_Saver_Wait", "LCD_Contrast", "Caller_ID_Method", "FXS_Port_Impedance", "FAX_Passthru_Codec_*", "Screen_Saver_Icon"},
 		Deny:        []string(nil),
@@ -89,6 +91,7 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x0, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Agents:      []string{"Fanvil {model} {firmware}", "Fanvil {model} Pro {firmware}", "Fanvil {model}-V* {firmware}"},
 		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc", "g726-32"},
 		Allow:       []string{"LCDTitle", "LCDConstrast", "LCDLuminanceLevel", "BacklightOffTime"},
 		Deny:        []string(nil),
@@ -97,10 +100,18 @@ var Packs = []pack.Pack{
 			{Name: "X4U", Lines: 12, Keys: 33, Features: []string{"blf"}},
 			{Name: "X5U", Lines: 16, Keys: 34, Features: []string{"blf", "side-4"}},
 			{Name: "X6U", Lines: 20, Keys: 65, Features: []string{"blf", "side-5"}},
+			{Name: "X3S", Lines: 2, Keys: 2, Features: []string{"blf", "older"}},
+			{Name: "X3SP", Lines: 2, Keys: 2, Features: []string{"blf", "older"}},
+			{Name: "X3G", Lines: 2, Keys: 2, Features: []string{"blf", "older"}},
+			{Name: "X4", Lines: 4, Keys: 30, Features: []string{"blf", "older"}},
+			{Name: "X4G", Lines: 4, Keys: 30, Features: []string{"blf", "older"}},
 		},
 		Files: []pack.File{
 			{Prefix: "F0V*.cfg", Kind: "common"},
-			{Prefix: "", Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &fanvilMacCfg},
+			{Prefix: "f0X*hw1.100.cfg", Kind: "common-older"},
+			{Prefix: "", Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &fanvilMacCfg, Variants: []pack.Variant{
+				{Feature: "older", Program: &fanvilOlderCfg},
+			}},
 			{Prefix: "fanvil_*_hwv1_0.txt", Kind: "firmware"},
 		},
 	},
@@ -111,6 +122,7 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x3c, Min: 0x1, Max: 0xfd20, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Agents:      []string{"Grandstream Model HW {model} SW {firmware}", "Grandstream Model HW {model} V* SW {firmware}"},
 		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729", "ilbc", "g726-32"},
 		Allow:       []string{"P29", "P39", "P50", "P52", "P72", "P78", "P79", "P84", "P85", "P102", "P104", "P122", "P132", "P133", "P182", "P191", "P290", "P291", "P298", "P334", "P335", "P351", "P459", "P1328", "P1439", "P2301", "P2302", "P2303", "P2380", "P2918", "P2919", "P2934", "P2395", "P260", "P261", "P343", "P344", "P345", "P346", "P347", "P348", "P349", "P6766", "P6771", "P8346", "P8352", "P8356", "P8369", "P8386", "P8387", "P8398", "P8399", "P22162"},
 		Deny:        []string(nil),
@@ -135,10 +147,18 @@ var Packs = []pack.Pack{
 			{Name: "GRP2614", Lines: 4, Keys: 40, Features: []string{"blf", "words", "mpk"}},
 			{Name: "GRP2615", Lines: 4, Keys: 40, Features: []string{"blf", "words"}},
 			{Name: "GRP2616", Lines: 4, Keys: 40, Features: []string{"blf", "words", "mpk"}},
+			{Name: "HT801", Lines: 1, Keys: 0, Features: []string{"ports"}},
+			{Name: "HT802", Lines: 2, Keys: 0, Features: []string{"ports"}},
+			{Name: "HT801V2", Lines: 1, Keys: 0, Features: []string{"ports", "v2"}},
+			{Name: "HT802V2", Lines: 2, Keys: 0, Features: []string{"ports", "v2"}},
+			{Name: "DP750", Lines: 4, Keys: 0, Features: []string{"ports", "dect"}},
+			{Name: "DP752", Lines: 4, Keys: 0, Features: []string{"ports", "dect"}},
 		},
 		Files: []pack.File{
 			{Prefix: "cfg", Suffix: "", MAC: true, Kind: "binary"},
-			{Prefix: "cfg", Suffix: ".xml", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &grandstreamCfgXml},
+			{Prefix: "cfg", Suffix: ".xml", MAC: true, Kind: "config", Type: "text/xml; charset=utf-8", Program: &grandstreamCfgXml, Variants: []pack.Variant{
+				{Feature: "ports", Program: &grandstreamPortsXml},
+			}},
 			{Prefix: "cfg*.xml", Kind: "common-model"},
 			{Prefix: "cfg.xml", Kind: "common"},
 		},
@@ -150,6 +170,7 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x78, Max: 0x0, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Agents:      []string{"Mitel{model} MAC:* V:{firmware}", "Aastra{model} MAC:* V:{firmware}"},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729"},
 		Allow:       []string{"backlight_mode", "bl_on_time", "call_waiting", "call_waiting_tone", "date_format", "idle_screen_mode", "missed_calls_indicator_disabled", "play_a_ring_splash", "ring_tone", "sip_silence_suppression", "time_format", "tone_set", "tos_rtp", "tos_sip"},
 		Deny:        []string{},
@@ -228,6 +249,7 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x1, Min: 0xa, Max: 0x7fffffff, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Agents:      []string{"FileTransport PolyEdge-Edge_{model}-UA/{firmware}", "FileTransport Poly*-{model}-UA/{firmware}"},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729"},
 		Allow:       []string{"lcl.datetime.*", "up.backlight.*", "up.oneTouchVoiceMail", "up.warningLevel", "up.headsetMode", "up.analogHeadsetOption", "dialplan.digitmap", "dialplan.digitmap.timeOut", "call.callWaiting.*", "call.callsPerLineKey", "call.defaultTransferType", "tone.dtmf.*", "voice.volume.*", "powerSaving.*", "nat.keepalive.interval", "feature.urlDialing.enabled", "attendant.behaviors.*", "homeScreen.*"},
 		Deny:        []string{},
@@ -256,6 +278,15 @@ var Packs = []pack.Pack{
 			{Name: "SPIP560", Lines: 4, Keys: 4, Features: []string{"blf"}},
 			{Name: "SPIP650", Lines: 6, Keys: 6, Features: []string{"blf"}},
 			{Name: "SPIP670", Lines: 6, Keys: 6, Features: []string{"blf"}},
+			{Name: "E100", Lines: 2, Keys: 2, Features: []string{"blf", "efk"}},
+			{Name: "E220", Lines: 4, Keys: 4, Features: []string{"blf", "efk"}},
+			{Name: "E300", Lines: 8, Keys: 8, Features: []string{"blf", "efk"}},
+			{Name: "E320", Lines: 8, Keys: 8, Features: []string{"blf", "efk"}},
+			{Name: "E350", Lines: 8, Keys: 8, Features: []string{"blf", "efk"}},
+			{Name: "E400", Lines: 14, Keys: 14, Features: []string{"blf", "efk"}},
+			{Name: "E450", Lines: 14, Keys: 14, Features: []string{"blf", "efk"}},
+			{Name: "E500", Lines: 16, Keys: 16, Features: []string{"blf", "efk"}},
+			{Name: "E550", Lines: 16, Keys: 16, Features: []string{"blf", "efk"}},
 		},
 		Files: []pack.File{
 			{Prefix: "000000000000.cfg", Kind: "common"},
@@ -281,6 +312,7 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1, Max: 0x127500, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x0, Min: 0x0, Max: 0x0, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "", Issuers: []string(nil)},
+		Agents:      []string{"Mozilla/4.0 (compatible; snom{model}-SIP {firmware}"},
 		Codecs:      []string{"g722", "pcma", "pcmu", "g729", "g726-32"},
 		Allow:       []string{"tone_scheme", "date_us_format", "time_24_format", "locale", "dim_timer", "backlight", "backlight_idle", "contrast", "label_*", "ui_theme", "screen_saver_timeout", "display_method", "dialnumber_us_format", "global_missed_counter", "show_ivr_digits", "vol_*", "ring_sound", "alert_*", "mwi_notification", "mwi_dialtone", "cw_dialtone", "call_waiting", "auto_redial", "quick_transfer", "transfer_*", "attended_transfer_on_ringing", "disable_blind_transfer", "disable_deflection", "ethernet_replug", "intercom_enabled", "headset_rings_once", "ringer_headset_device", "message_led_other", "privacy_in", "privacy_out", "cancel_on_hold", "edit_alpha_mode", "guess_number", "release_sound", "text_softkey", "web_logout_timer", "subscription_delay", "rtp_port_start", "rtp_port_end", "codec_tos", "signaling_tos"},
 		Deny:        []string{},
@@ -310,9 +342,16 @@ var Packs = []pack.Pack{
 		Subscribe:   pack.Timer{Unit: 0x1, Min: 0x1e, Max: 0x7fffffff, Days: 0x0, Native: 0x0},
 		Boot:        pack.Timer{Unit: 0x1, Min: 0x0, Max: 0x3c, Days: 0x0, Native: 0x0},
 		Certificate: pack.Certificate{Attribute: "CN", Issuers: []string{"Yealink Equipment Issuing CA"}},
-		Codecs:      []string{"opus", "g722", "pcma", "pcmu", "g729"},
-		Allow:       []string{"phone_setting.*", "features.*", "screensaver.*", "ringtone.*", "dialplan.*", "dialnow.*", "programablekey.*", "softkey.*", "voice.*", "distinctive_ring_tones.*", "call_waiting.*", "forward.*", "transfer.*", "auto_redial.*", "multicast.*", "directory_setting.*", "search_in_dialing.*", "super_search.recent_call", "local_time.date_format", "local_time.time_format", "lcl.datetime.*", "bluetooth.*", "edk.*"},
-		Deny:        []string{"features.action_uri*", "features.csta_control.*", "features.show_action_uri_option", "features.upload_server", "features.factory_pwd_enable", "features.reset_by_long_press_enable", "features.xml_browser.*", "features.pickup.direct_pickup_*", "features.auto_linekeys.enable", "features.remote_phonebook.flash_time", "phone_setting.reserve_certs*", "phone_setting.phone_lock.*", "phone_setting.emergency.*", "phone_setting.browser.*", "dialplan.emergency.*"},
+		Generations: []pack.Generation{
+			{Name: "v70", From: "*.70.0.0"},
+			{Name: "v72", From: "*.72.0.0"},
+			{Name: "v73", From: "*.73.0.0"},
+			{Name: "v81", From: "*.81.0.0"},
+		},
+		Agents: []string{"Yealink SIP-{model} {firmware}", "Yealink {model} {firmware}", "Yealink-{model} {firmware}", "{model} {firmware}"},
+		Codecs: []string{"opus", "g722", "pcma", "pcmu", "g729"},
+		Allow:  []string{"phone_setting.*", "features.*", "screensaver.*", "ringtone.*", "dialplan.*", "dialnow.*", "programablekey.*", "softkey.*", "voice.*", "distinctive_ring_tones.*", "call_waiting.*", "forward.*", "transfer.*", "auto_redial.*", "multicast.*", "directory_setting.*", "search_in_dialing.*", "super_search.recent_call", "local_time.date_format", "local_time.time_format", "lcl.datetime.*", "bluetooth.*", "edk.*"},
+		Deny:   []string{"features.action_uri*", "features.csta_control.*", "features.show_action_uri_option", "features.upload_server", "features.factory_pwd_enable", "features.reset_by_long_press_enable", "features.xml_browser.*", "features.pickup.direct_pickup_*", "features.auto_linekeys.enable", "features.remote_phonebook.flash_time", "phone_setting.reserve_certs*", "phone_setting.phone_lock.*", "phone_setting.emergency.*", "phone_setting.browser.*", "dialplan.emergency.*"},
 		Models: []pack.Model{
 			{Name: "T19P_E2", Lines: 1, Keys: 0},
 			{Name: "T21P_E2", Lines: 2, Keys: 2, Features: []string{"blf"}},
@@ -371,6 +410,17 @@ var Packs = []pack.Pack{
 			{Name: "CP925", Lines: 1, Keys: 0},
 			{Name: "CP960", Lines: 1, Keys: 0},
 			{Name: "CP965", Lines: 1, Keys: 0},
+			{Name: "T20P", Lines: 2, Keys: 2, Features: []string{"blf"}, Generation: "v72"},
+			{Name: "T22P", Lines: 3, Keys: 3, Features: []string{"blf"}, Generation: "v72"},
+			{Name: "T26P", Lines: 3, Keys: 13, Features: []string{"blf", "memory-after-3"}, Generation: "v72"},
+			{Name: "T28P", Lines: 6, Keys: 16, Modules: 6, ModuleKeys: 40, Features: []string{"blf", "memory-after-6"}, Generation: "v72"},
+			{Name: "W52P", Lines: 5, Keys: 0, Features: []string{"dect", "handsets"}},
+			{Name: "W56P", Lines: 5, Keys: 0, Features: []string{"dect", "handsets"}},
+			{Name: "W60B", Lines: 8, Keys: 0, Features: []string{"dect", "handsets"}},
+			{Name: "W70B", Lines: 10, Keys: 0, Features: []string{"dect", "handsets"}},
+			{Name: "W80B", Lines: 10, Keys: 0, Features: []string{"dect", "servers"}},
+			{Name: "W80DM", Lines: 10, Keys: 0, Features: []string{"dect", "servers"}},
+			{Name: "W90DM", Lines: 10, Keys: 0, Features: []string{"dect", "servers"}},
 		},
 		Files: []pack.File{
 			{Prefix: "", Suffix: ".boot", MAC: true, Kind: "boot", Type: "text/plain; charset=utf-8", Program: &yealinkMacBoot, Versions: []pack.Version{
@@ -2031,6 +2081,30 @@ var fanvilTables = []template.Table{
 		"zh-Hans\tcn\n" +
 		"zh-Hant\ttc\n" +
 		"zh-TW\ttc\n"},
+	{Name: "older_codec", Words: "g722\tG722\n" +
+		"g726-32\tG726-32\n" +
+		"g729\tG729\n" +
+		"pcma\tG711A\n" +
+		"pcmu\tG711U\n"},
+	{Name: "older_extra", Words: "BacklightOffTime\tBacklight_Off_Time\n" +
+		"LCDConstrast\tLCD_Constrast\n" +
+		"LCDLuminanceLevel\tLCD_Luminance\n" +
+		"LCDTitle\tLCD_Title\n"},
+	{Name: "older_language", Words: "de\t16\n" +
+		"de-AT\t16\n" +
+		"de-CH\t16\n" +
+		"de-DE\t16\n" +
+		"en\t0\n" +
+		"en-GB\t0\n" +
+		"en-US\t0\n" +
+		"es\t10\n" +
+		"es-ES\t10\n" +
+		"fr\t4\n" +
+		"fr-CA\t4\n" +
+		"fr-FR\t4\n" +
+		"it\t7\n" +
+		"it-IT\t7\n" +
+		"nl\t3\n"},
 	{Name: "protocol", Words: "http\t4\n" +
 		"https\t5\n"},
 	{Name: "srtp", Words: "off\t0\n" +
@@ -2222,7 +2296,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Text, B: 427, C: 96, Line: 24},                   // 30 "\n<ProxyAddr></ProxyAddr>\n<ProxyPort></ProxyPort>\n<ProxyUser></ProxyUser>\n<ProxyPswd></ProxyPswd>"
 		{Code: template.Text, B: 523, C: 70, Line: 29},                   // 31 "\n<BackupAddr></BackupAddr>\n<BakProxyAddr></BakProxyAddr>\n<MediaCrypto>"
 		{Code: template.Field, A: 5, B: 4, C: 7, Line: 32},               // 32
-		{Code: template.Lookup, A: 6, B: 5, C: 4, Line: 32},              // 33
+		{Code: template.Lookup, A: 6, B: 5, C: 7, Line: 32},              // 33
 		{Code: template.Print, A: 6, Line: 32},                           // 34
 		{Code: template.Text, B: 593, C: 26, Line: 32},                   // 35 "</MediaCrypto>\n<Subscribe>"
 		{Code: template.JumpField, A: 4, B: 39, C: 9, Line: 33},          // 36
@@ -2241,7 +2315,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Text, B: 706, C: 40, Line: 38},                   // 49 "\n<DNSSRV>0</DNSSRV>\n<DNSMode>0</DNSMode>"
 		{Code: template.Text, B: 746, C: 12, Line: 41},                   // 50 "\n<Transport>"
 		{Code: template.Field, A: 5, B: 4, C: 3, Line: 42},               // 51
-		{Code: template.Lookup, A: 6, B: 5, C: 5, Line: 42},              // 52
+		{Code: template.Lookup, A: 6, B: 5, C: 8, Line: 42},              // 52
 		{Code: template.Print, A: 6, Line: 42},                           // 53
 		{Code: template.Text, B: 758, C: 21, Line: 42},                   // 54 "</Transport>\n<MWINum>"
 		{Code: template.Field, A: 5, B: 4, C: 8, Line: 43},               // 55
@@ -2557,7 +2631,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Field, A: 23, C: 11, Line: 108},                  // 365
 		{Code: template.PrintField, A: 23, B: 1, Line: 108},              // 366
 		{Code: template.Field, A: 20, B: 16, C: 2, Line: 109},            // 367
-		{Code: template.Lookup, A: 21, B: 20, C: 6, Line: 109},           // 368
+		{Code: template.Lookup, A: 21, B: 20, C: 9, Line: 109},           // 368
 		{Code: template.Print, A: 21, Line: 109},                         // 369
 		{Code: template.Field, A: 20, B: 16, C: 2, Line: 110},            // 370
 		{Code: template.LoadText, A: 22, B: 2345, C: 4, Line: 110},       // 371 "line"
@@ -2632,7 +2706,7 @@ var fanvilMacCfg = template.Program{
 		{Code: template.TextField, B: 2634, C: 3, D: 32, Line: 146},      // 440 "://"
 		{Code: template.Text, B: 2637, C: 72, Line: 146},                 // 441 "</FlashServerIP>\n<FlashFileName>$mac.cfg</FlashFileName>\n<FlashProtocol>"
 		{Code: template.Field, A: 13, C: 31, Line: 148},                  // 442
-		{Code: template.Lookup, A: 14, B: 13, C: 3, Line: 148},           // 443
+		{Code: template.Lookup, A: 14, B: 13, C: 6, Line: 148},           // 443
 		{Code: template.Print, A: 14, Line: 148},                         // 444
 		{Code: template.Text, B: 2709, C: 16, Line: 148},                 // 445 "</FlashProtocol>"
 		{Code: template.Text, B: 2725, C: 41, Line: 149},                 // 446 "\n<FlashMode>2</FlashMode>\n<FlashInterval>"
@@ -2645,6 +2719,469 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Jump, B: 455, Line: 158},                         // 453
 		{Code: template.Text, B: 2911, C: 75, Line: 161},                 // 454 "\n<EnableAutoUpgrade>0</EnableAutoUpgrade>\n<UpgradeServer1></UpgradeServer1>"
 		{Code: template.Text, B: 2986, C: 23, Line: 164},                 // 455 "\n</fwCheck>\n</sysConf>\n"
+	},
+}
+
+var fanvilOlderCfg = template.Program{
+	Source: "older.cfg.tmpl",
+	Cells:  20,
+	Escape: xml.Append,
+	Root:   profile.Phone,
+	Tables: fanvilTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+		"<VOIP_CONFIG_FILE>\n" +
+		"<version>2.0002</version>\n" +
+		"<GLOBAL_CONFIG_MODULE>\n" +
+		"<Language></Language>\n" +
+		"<Second_SNTP_Server></Second_SNTP_Server>\n" +
+		"<Enable_SNTP>1</Enable_SNTP>\n" +
+		"<SNTP_Server></SNTP_Server>\n" +
+		"<Second_SNTP_Server></Second_SNTP_Server>\n" +
+		"<Time_Zone>-</Time_Zone>\n" +
+		"<Time_Zone_Name>UTC:</Time_Zone_Name>the phone cannot express when summer time changes in this time zone\n" +
+		"<Enable_DST>2</Enable_DST>\n" +
+		"<DST_Fixed_Type>2</DST_Fixed_Type>\n" +
+		"<DST_Min_Offset></DST_Min_Offset>\n" +
+		"<DST_Start_Mon></DST_Start_Mon>\n" +
+		"<DST_Start_Week></DST_Start_Week>\n" +
+		"<DST_Start_Wday></DST_Start_Wday>\n" +
+		"<DST_Start_Hour></DST_Start_Hour>\n" +
+		"<DST_End_Mon></DST_End_Mon>\n" +
+		"<DST_End_Week></DST_End_Week>\n" +
+		"<DST_End_Wday></DST_End_Wday>\n" +
+		"<DST_End_Hour></DST_End_Hour>\n" +
+		"<Enable_DST>0</Enable_DST>\n" +
+		"</GLOBAL_CONFIG_MODULE>\n" +
+		"<SIP_CONFIG_MODULE>\n" +
+		"<Reg_Fail_Interval>60</Reg_Fail_Interval>\n" +
+		"<SIP_Line_List>\n" +
+		"<SIP_Line_List_Entry>\n" +
+		"<ID>SIP</ID>\n" +
+		"<Phone_Number></Phone_Number>\n" +
+		"<Display_Name></Display_Name>\n" +
+		"<Register_Addr></Register_Addr>\n" +
+		"<Register_Port></Register_Port>\n" +
+		"<Register_User></Register_User>\n" +
+		"<Register_Pswd></Register_Pswd>\n" +
+		"<Register_TTL></Register_TTL>\n" +
+		"<Enable_Reg>1</Enable_Reg>\n" +
+		"<Proxy_Addr></Proxy_Addr>\n" +
+		"<Proxy_Port></Proxy_Port>\n" +
+		"<Proxy_User></Proxy_User>\n" +
+		"<Proxy_Pswd></Proxy_Pswd>\n" +
+		"<Proxy_Addr></Proxy_Addr>\n" +
+		"<Proxy_Port></Proxy_Port>\n" +
+		"<Proxy_User></Proxy_User>\n" +
+		"<Proxy_Pswd></Proxy_Pswd>\n" +
+		"<Backup_Addr></Backup_Addr>\n" +
+		"<BakProxy_Addr></BakProxy_Addr>\n" +
+		"<Media_Crypto></Media_Crypto>\n" +
+		"<Subscribe>10</Subscribe>\n" +
+		"<Sub_Expire></Sub_Expire>dns-naptr\n" +
+		"<DNS_SRV>1</DNS_SRV>\n" +
+		"<DNS_Mode>2</DNS_Mode>\n" +
+		"<DNS_SRV>0</DNS_SRV>\n" +
+		"<DNS_Mode>0</DNS_Mode>\n" +
+		"<Transport></Transport>\n" +
+		"<MWI_Num></MWI_Num>\n" +
+		"<VoiceCodecMap>,</VoiceCodecMap>\n" +
+		"</SIP_Line_List_Entry></ID>\n" +
+		"<Phone_Number></Phone_Number>\n" +
+		"<Display_Name></Display_Name>\n" +
+		"<Register_Addr></Register_Addr>\n" +
+		"<Register_User></Register_User>\n" +
+		"<Register_Pswd></Register_Pswd>\n" +
+		"<Enable_Reg>0</Enable_Reg>\n" +
+		"<Proxy_Addr></Proxy_Addr>\n" +
+		"<Proxy_Port></Proxy_Port>\n" +
+		"<Proxy_User></Proxy_User>\n" +
+		"<Proxy_Pswd></Proxy_Pswd>\n" +
+		"<Backup_Addr></Backup_Addr>\n" +
+		"<BakProxy_Addr></BakProxy_Addr>\n" +
+		"</SIP_Line_List_Entry>\n" +
+		"</SIP_Line_List>\n" +
+		"</SIP_CONFIG_MODULE>\n" +
+		"<MMI_CONFIG_MODULE>\n" +
+		"<MMI_Account>\n" +
+		"<MMI_Account_Entry>\n" +
+		"<ID>Account1</ID>\n" +
+		"<Name>admin</Name>\n" +
+		"<Password></Password>\n" +
+		"<Level>10</Level>\n" +
+		"</MMI_Account_Entry>\n" +
+		"</MMI_Account>\n" +
+		"</MMI_CONFIG_MODULE>\n" +
+		"<PHONE_CONFIG_MODULE>\n" +
+		"<Menu_Password></Menu_Password>\n" +
+		"<></\n" +
+		"<Xml_PhoneBook>\n" +
+		"<Xml_PhoneBook_Entry>\n" +
+		"<ID>XML-PBook1</ID>\n" +
+		"<Name></Name>\n" +
+		"<Addr></Addr>\n" +
+		"<Name></Name>\n" +
+		"<Addr></Addr>\n" +
+		"</Xml_PhoneBook_Entry>\n" +
+		"</Xml_PhoneBook>\n" +
+		"<Function_Key>\n" +
+		"<Function_Key_Entry>\n" +
+		"<ID>Fkey</ID>\n" +
+		"<Type></Type>voicemailforwardwith a value, make this key a speed-dial\n" +
+		"<Value>@/dtmfdirectorywhich key opens the phonebook is not known of this modellineblf</Value>\n" +
+		"<Title></Title>\n" +
+		"</Function_Key_Entry></ID>\n" +
+		"<Type>0</Type>\n" +
+		"<Value></Value>\n" +
+		"<Title></Title>\n" +
+		"</Function_Key_Entry>\n" +
+		"</Function_Key>\n" +
+		"</PHONE_CONFIG_MODULE>\n" +
+		"<AUTOUPDATE_CONFIG_MODULE>\n" +
+		"<Download_Username></Download_Username>\n" +
+		"<Download_Password></Download_Password>\n" +
+		"<Download_CommonConf>0</Download_CommonConf>\n" +
+		"<Download_Server_IP>://</Download_Server_IP>\n" +
+		"<Config_File_Name>$mac.cfg</Config_File_Name>\n" +
+		"<Download_Protocol></Download_Protocol>\n" +
+		"<Download_Mode>2</Download_Mode>\n" +
+		"<Download_Interval></Download_Interval>\n" +
+		"<PNP_Enable>0</PNP_Enable>\n" +
+		"<Auto_Image_URL></Auto_Image_URL>\n" +
+		"</AUTOUPDATE_CONFIG_MODULE>\n" +
+		"</VOIP_CONFIG_FILE>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 106, Line: 3},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<VOIP_CONFIG_FILE>\n<version>2.0002</version>\n<GLOBAL_CONFIG_MODULE>"
+		{Code: template.Field, A: 1, C: 6, Line: 7},                       // 1
+		{Code: template.JumpFalse, A: 1, B: 7, Line: 7},                   // 2
+		{Code: template.Text, B: 106, C: 11, Line: 7},                     // 3 "\n<Language>"
+		{Code: template.Lookup, A: 2, B: 1, C: 5, Line: 8},                // 4
+		{Code: template.Print, A: 2, Line: 8},                             // 5
+		{Code: template.Text, B: 117, C: 11, Line: 8},                     // 6 "</Language>"
+		{Code: template.Field, A: 1, C: 7, Line: 10},                      // 7
+		{Code: template.Copy, A: 2, B: 1, Line: 10},                       // 8
+		{Code: template.Range, A: 2, B: 18, Line: 10},                     // 9
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 10},                 // 10
+		{Code: template.JumpFalse, A: 5, B: 15, Line: 11},                 // 11
+		{Code: template.TextField, A: 4, B: 128, C: 21, Line: 12},         // 12 "\n<Second_SNTP_Server>"
+		{Code: template.Text, B: 149, C: 21, Line: 12},                    // 13 "</Second_SNTP_Server>"
+		{Code: template.Jump, B: 17, Line: 11},                            // 14
+		{Code: template.TextField, A: 4, B: 170, C: 43, Line: 15},         // 15 "\n<Enable_SNTP>1</Enable_SNTP>\n<SNTP_Server>"
+		{Code: template.Text, B: 213, C: 14, Line: 15},                    // 16 "</SNTP_Server>"
+		{Code: template.Next, A: 2, B: 10, Line: 10},                      // 17
+		{Code: template.Field, A: 2, C: 7, Line: 18},                      // 18
+		{Code: template.Copy, A: 1, B: 2, Line: 18},                       // 19
+		{Code: template.JumpFalse, A: 1, B: 26, Line: 18},                 // 20
+		{Code: template.Field, A: 3, C: 7, Line: 18},                      // 21
+		{Code: template.Len, A: 4, B: 3, Line: 18},                        // 22
+		{Code: template.LoadInt, A: 6, B: 1, Line: 18},                    // 23
+		{Code: template.EqualInt, A: 5, B: 4, C: 6, Line: 18},             // 24
+		{Code: template.Copy, A: 1, B: 5, Line: 18},                       // 25
+		{Code: template.JumpFalse, A: 1, B: 28, Line: 18},                 // 26
+		{Code: template.Text, B: 227, C: 42, Line: 18},                    // 27 "\n<Second_SNTP_Server></Second_SNTP_Server>"
+		{Code: template.Field, A: 1, C: 24, Line: 21},                     // 28
+		{Code: template.JumpFalse, A: 1, B: 109, Line: 21},                // 29
+		{Code: template.Field, A: 2, B: 1, C: 2, Line: 23},                // 30
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 23},                // 31
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 23},                  // 32
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 23},                // 33
+		{Code: template.Field, A: 6, B: 1, C: 2, Line: 23},                // 34
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 23},                  // 35
+		{Code: template.Add, A: 8, B: 4, C: 7, Line: 23},                  // 36
+		{Code: template.Copy, A: 9, B: 8, Line: 23},                       // 37
+		{Code: template.JumpField, A: 1, B: 42, C: 3, Line: 24},           // 38
+		{Code: template.LoadInt, A: 10, B: 2, Line: 24},                   // 39
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 24},                // 40
+		{Code: template.Copy, A: 9, B: 11, Line: 24},                      // 41
+		{Code: template.Field, A: 10, B: 1, C: 3, Line: 25},               // 42
+		{Code: template.LoadInt, A: 12, B: 45, Line: 25},                  // 43
+		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 25},          // 44
+		{Code: template.JumpFalse, A: 11, B: 49, Line: 25},                // 45
+		{Code: template.LoadInt, A: 13, B: 1, Line: 25},                   // 46
+		{Code: template.Add, A: 14, B: 9, C: 13, Line: 25},                // 47
+		{Code: template.Copy, A: 9, B: 14, Line: 25},                      // 48
+		{Code: template.Text, B: 269, C: 12, Line: 25},                    // 49 "\n<Time_Zone>"
+		{Code: template.Field, A: 10, B: 1, C: 1, Line: 26},               // 50
+		{Code: template.LoadText, A: 12, B: 281, C: 1, Line: 26},          // 51 "-"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 26},             // 52
+		{Code: template.JumpFalse, A: 11, B: 55, Line: 26},                // 53
+		{Code: template.Text, B: 281, C: 1, Line: 26},                     // 54 "-"
+		{Code: template.PrintInt, A: 9, Line: 26},                         // 55
+		{Code: template.Text, B: 282, C: 32, Line: 26},                    // 56 "</Time_Zone>\n<Time_Zone_Name>UTC"
+		{Code: template.JumpFalse, A: 9, B: 63, Line: 28},                 // 57
+		{Code: template.PrintField, A: 1, B: 1, Line: 28},                 // 58
+		{Code: template.PrintFieldInt, A: 1, B: 2, Line: 28},              // 59
+		{Code: template.JumpField, A: 1, B: 63, C: 3, Line: 28},           // 60
+		{Code: template.Text, B: 314, C: 1, Line: 28},                     // 61 ":"
+		{Code: template.PrintFieldInt, A: 1, B: 3, Line: 28},              // 62
+		{Code: template.Text, B: 315, C: 17, Line: 28},                    // 63 "</Time_Zone_Name>"
+		{Code: template.JumpField, A: 1, B: 108, C: 4, Line: 29},          // 64
+		{Code: template.Field, A: 11, B: 1, C: 6, Line: 30},               // 65
+		{Code: template.Field, A: 12, B: 11, C: 5, Line: 30},              // 66
+		{Code: template.Copy, A: 10, B: 12, Line: 30},                     // 67
+		{Code: template.JumpFalse, A: 10, B: 78, Line: 30},                // 68
+		{Code: template.Field, A: 13, B: 1, C: 7, Line: 30},               // 69
+		{Code: template.Field, A: 14, B: 13, C: 5, Line: 30},              // 70
+		{Code: template.Copy, A: 10, B: 14, Line: 30},                     // 71
+		{Code: template.JumpFalse, A: 10, B: 78, Line: 30},                // 72
+		{Code: template.Field, A: 15, B: 1, C: 5, Line: 30},               // 73
+		{Code: template.LoadInt, A: 16, B: 60, Line: 30},                  // 74
+		{Code: template.Less, A: 17, B: 16, C: 15, Line: 30},              // 75
+		{Code: template.Not, A: 17, B: 17, Line: 30},                      // 76
+		{Code: template.Copy, A: 10, B: 17, Line: 30},                     // 77
+		{Code: template.Not, A: 18, B: 10, Line: 30},                      // 78
+		{Code: template.JumpFalse, A: 18, B: 82, Line: 30},                // 79
+		{Code: template.Fail, B: 332, C: 67, Line: 30},                    // 80 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 19, Line: 30},                           // 81
+		{Code: template.Text, B: 399, C: 79, Line: 30},                    // 82 "\n<Enable_DST>2</Enable_DST>\n<DST_Fixed_Type>2</DST_Fixed_Type>\n<DST_Min_Offset>"
+		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 33},              // 83
+		{Code: template.Text, B: 478, C: 17, Line: 33},                    // 84 "</DST_Min_Offset>"
+		{Code: template.Field, A: 10, B: 1, C: 6, Line: 34},               // 85
+		{Code: template.JumpFalse, A: 10, B: 96, Line: 34},                // 86
+		{Code: template.Text, B: 495, C: 16, Line: 34},                    // 87 "\n<DST_Start_Mon>"
+		{Code: template.PrintFieldInt, A: 10, Line: 35},                   // 88
+		{Code: template.Text, B: 511, C: 33, Line: 35},                    // 89 "</DST_Start_Mon>\n<DST_Start_Week>"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 36},             // 90
+		{Code: template.Text, B: 544, C: 34, Line: 36},                    // 91 "</DST_Start_Week>\n<DST_Start_Wday>"
+		{Code: template.PrintFieldInt, A: 10, B: 2, Line: 37},             // 92
+		{Code: template.Text, B: 578, C: 34, Line: 37},                    // 93 "</DST_Start_Wday>\n<DST_Start_Hour>"
+		{Code: template.PrintFieldInt, A: 10, B: 4, Line: 38},             // 94
+		{Code: template.Text, B: 612, C: 17, Line: 38},                    // 95 "</DST_Start_Hour>"
+		{Code: template.Field, A: 10, B: 1, C: 7, Line: 40},               // 96
+		{Code: template.JumpFalse, A: 10, B: 107, Line: 40},               // 97
+		{Code: template.Text, B: 629, C: 14, Line: 40},                    // 98 "\n<DST_End_Mon>"
+		{Code: template.PrintFieldInt, A: 10, Line: 41},                   // 99
+		{Code: template.Text, B: 643, C: 29, Line: 41},                    // 100 "</DST_End_Mon>\n<DST_End_Week>"
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 42},             // 101
+		{Code: template.Text, B: 672, C: 30, Line: 42},                    // 102 "</DST_End_Week>\n<DST_End_Wday>"
+		{Code: template.PrintFieldInt, A: 10, B: 2, Line: 43},             // 103
+		{Code: template.Text, B: 702, C: 30, Line: 43},                    // 104 "</DST_End_Wday>\n<DST_End_Hour>"
+		{Code: template.PrintFieldInt, A: 10, B: 4, Line: 44},             // 105
+		{Code: template.Text, B: 732, C: 15, Line: 44},                    // 106 "</DST_End_Hour>"
+		{Code: template.Jump, B: 109, Line: 29},                           // 107
+		{Code: template.Text, B: 747, C: 27, Line: 46},                    // 108 "\n<Enable_DST>0</Enable_DST>"
+		{Code: template.Text, B: 774, C: 102, Line: 49},                   // 109 "\n</GLOBAL_CONFIG_MODULE>\n<SIP_CONFIG_MODULE>\n<Reg_Fail_Interval>60</Reg_Fail_Interval>\n<SIP_Line_List>"
+		{Code: template.Field, A: 1, C: 25, Line: 54},                     // 110
+		{Code: template.Copy, A: 2, B: 1, Line: 54},                       // 111
+		{Code: template.Range, A: 2, B: 183, Line: 54},                    // 112
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 54},                 // 113
+		{Code: template.Text, B: 876, C: 30, Line: 54},                    // 114 "\n<SIP_Line_List_Entry>\n<ID>SIP"
+		{Code: template.PrintFieldInt, A: 4, B: 10, Line: 56},             // 115
+		{Code: template.TextField, A: 4, B: 906, C: 20, D: 11, Line: 57},  // 116 "</ID>\n<Phone_Number>"
+		{Code: template.TextField, A: 4, B: 926, C: 30, D: 15, Line: 58},  // 117 "</Phone_Number>\n<Display_Name>"
+		{Code: template.TextField, A: 4, B: 956, C: 31, D: 1, Line: 59},   // 118 "</Display_Name>\n<Register_Addr>"
+		{Code: template.Text, B: 987, C: 32, Line: 59},                    // 119 "</Register_Addr>\n<Register_Port>"
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 60},                // 120
+		{Code: template.JumpFalse, A: 5, B: 123, Line: 60},                // 121
+		{Code: template.PrintInt, A: 5, Line: 60},                         // 122
+		{Code: template.TextField, A: 4, B: 1019, C: 32, D: 12, Line: 61}, // 123 "</Register_Port>\n<Register_User>"
+		{Code: template.TextField, A: 4, B: 1051, C: 32, D: 13, Line: 62}, // 124 "</Register_User>\n<Register_Pswd>"
+		{Code: template.Text, B: 1083, C: 31, Line: 62},                   // 125 "</Register_Pswd>\n<Register_TTL>"
+		{Code: template.PrintFieldInt, A: 4, B: 16, Line: 63},             // 126
+		{Code: template.Text, B: 1114, C: 42, Line: 63},                   // 127 "</Register_TTL>\n<Enable_Reg>1</Enable_Reg>"
+		{Code: template.JumpField, A: 4, B: 138, C: 4, Line: 65},          // 128
+		{Code: template.TextField, A: 4, B: 1156, C: 13, D: 4, Line: 66},  // 129 "\n<Proxy_Addr>"
+		{Code: template.Text, B: 1169, C: 26, Line: 66},                   // 130 "</Proxy_Addr>\n<Proxy_Port>"
+		{Code: template.Field, A: 5, B: 4, C: 5, Line: 67},                // 131
+		{Code: template.JumpFalse, A: 5, B: 134, Line: 67},                // 132
+		{Code: template.PrintInt, A: 5, Line: 67},                         // 133
+		{Code: template.TextField, A: 4, B: 1195, C: 26, D: 12, Line: 68}, // 134 "</Proxy_Port>\n<Proxy_User>"
+		{Code: template.TextField, A: 4, B: 1221, C: 26, D: 13, Line: 69}, // 135 "</Proxy_User>\n<Proxy_Pswd>"
+		{Code: template.Text, B: 1247, C: 13, Line: 69},                   // 136 "</Proxy_Pswd>"
+		{Code: template.Jump, B: 139, Line: 65},                           // 137
+		{Code: template.Text, B: 1260, C: 104, Line: 70},                  // 138 "\n<Proxy_Addr></Proxy_Addr>\n<Proxy_Port></Proxy_Port>\n<Proxy_User></Proxy_User>\n<Proxy_Pswd></Proxy_Pswd>"
+		{Code: template.Text, B: 1364, C: 75, Line: 75},                   // 139 "\n<Backup_Addr></Backup_Addr>\n<BakProxy_Addr></BakProxy_Addr>\n<Media_Crypto>"
+		{Code: template.Field, A: 5, B: 4, C: 7, Line: 78},                // 140
+		{Code: template.Lookup, A: 6, B: 5, C: 7, Line: 78},               // 141
+		{Code: template.Print, A: 6, Line: 78},                            // 142
+		{Code: template.Text, B: 1439, C: 27, Line: 78},                   // 143 "</Media_Crypto>\n<Subscribe>"
+		{Code: template.JumpField, A: 4, B: 147, C: 9, Line: 79},          // 144
+		{Code: template.Text, B: 1466, C: 1, Line: 79},                    // 145 "1"
+		{Code: template.Jump, B: 148, Line: 79},                           // 146
+		{Code: template.Text, B: 1467, C: 1, Line: 79},                    // 147 "0"
+		{Code: template.Text, B: 1468, C: 25, Line: 79},                   // 148 "</Subscribe>\n<Sub_Expire>"
+		{Code: template.PrintFieldInt, B: 22, Line: 80},                   // 149
+		{Code: template.Text, B: 1493, C: 13, Line: 80},                   // 150 "</Sub_Expire>"
+		{Code: template.Field, A: 5, B: 4, C: 3, Line: 81},                // 151
+		{Code: template.LoadText, A: 7, B: 1506, C: 9, Line: 81},          // 152 "dns-naptr"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 81},                // 153
+		{Code: template.JumpFalse, A: 6, B: 157, Line: 81},                // 154
+		{Code: template.Text, B: 1515, C: 44, Line: 81},                   // 155 "\n<DNS_SRV>1</DNS_SRV>\n<DNS_Mode>2</DNS_Mode>"
+		{Code: template.Jump, B: 158, Line: 81},                           // 156
+		{Code: template.Text, B: 1559, C: 44, Line: 84},                   // 157 "\n<DNS_SRV>0</DNS_SRV>\n<DNS_Mode>0</DNS_Mode>"
+		{Code: template.Text, B: 1603, C: 12, Line: 87},                   // 158 "\n<Transport>"
+		{Code: template.Field, A: 5, B: 4, C: 3, Line: 88},                // 159
+		{Code: template.Lookup, A: 6, B: 5, C: 8, Line: 88},               // 160
+		{Code: template.Print, A: 6, Line: 88},                            // 161
+		{Code: template.Text, B: 1615, C: 22, Line: 88},                   // 162 "</Transport>\n<MWI_Num>"
+		{Code: template.Field, A: 5, B: 4, C: 8, Line: 89},                // 163
+		{Code: template.JumpFalse, A: 5, B: 166, Line: 89},                // 164
+		{Code: template.Print, A: 5, Line: 89},                            // 165
+		{Code: template.Text, B: 1637, C: 10, Line: 89},                   // 166 "</MWI_Num>"
+		{Code: template.JumpField, B: 181, C: 28, Line: 90},               // 167
+		{Code: template.Text, B: 1647, C: 16, Line: 90},                   // 168 "\n<VoiceCodecMap>"
+		{Code: template.Field, A: 5, C: 28, Line: 92},                     // 169
+		{Code: template.Copy, A: 6, B: 5, Line: 92},                       // 170
+		{Code: template.Range, A: 6, B: 180, Line: 92},                    // 171
+		{Code: template.Item, A: 6, B: 8, C: 9, Line: 92},                 // 172
+		{Code: template.JumpField, A: 8, B: 179, C: 1, Line: 92},          // 173
+		{Code: template.JumpFalse, A: 9, B: 176, Line: 92},                // 174
+		{Code: template.Text, B: 1663, C: 1, Line: 92},                    // 175 ","
+		{Code: template.Field, A: 10, B: 8, Line: 92},                     // 176
+		{Code: template.Lookup, A: 11, B: 10, C: 3, Line: 92},             // 177
+		{Code: template.Print, A: 11, Line: 92},                           // 178
+		{Code: template.Next, A: 6, B: 172, Line: 92},                     // 179
+		{Code: template.Text, B: 1664, C: 16, Line: 92},                   // 180 "</VoiceCodecMap>"
+		{Code: template.Text, B: 1680, C: 23, Line: 93},                   // 181 "\n</SIP_Line_List_Entry>"
+		{Code: template.Next, A: 2, B: 113, Line: 54},                     // 182
+		{Code: template.Field, A: 1, C: 26, Line: 96},                     // 183
+		{Code: template.Copy, A: 2, B: 1, Line: 96},                       // 184
+		{Code: template.Range, A: 2, B: 191, Line: 96},                    // 185
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 96},                 // 186
+		{Code: template.Text, B: 876, C: 30, Line: 96},                    // 187 "\n<SIP_Line_List_Entry>\n<ID>SIP"
+		{Code: template.PrintFieldInt, A: 4, B: 1, Line: 98},              // 188
+		{Code: template.Text, B: 1703, C: 375, Line: 98},                  // 189 "</ID>\n<Phone_Number></Phone_Number>\n<Display_Name></Display_Name>\n<Register_Addr></Register_Addr>\n<Register_User></Register_User>\n<Register_Pswd></Register_Pswd>\n<Enable_Reg>0</Enable_Reg>\n<Proxy_Addr></Proxy_Addr>\n<Proxy_Port></Proxy_Port>\n<Proxy_User></Proxy_User>\n<Proxy_Pswd></Proxy_Pswd>\n<Backup_Addr></Backup_Addr>\n<BakProxy_Addr></BakProxy_Addr>\n</SIP_Line_List_Entry>"
+		{Code: template.Next, A: 2, B: 186, Line: 96},                     // 190
+		{Code: template.Text, B: 2078, C: 38, Line: 112},                  // 191 "\n</SIP_Line_List>\n</SIP_CONFIG_MODULE>"
+		{Code: template.Field, A: 1, C: 8, Line: 115},                     // 192
+		{Code: template.JumpFalse, A: 1, B: 197, Line: 115},               // 193
+		{Code: template.Text, B: 2116, C: 102, Line: 115},                 // 194 "\n<MMI_CONFIG_MODULE>\n<MMI_Account>\n<MMI_Account_Entry>\n<ID>Account1</ID>\n<Name>admin</Name>\n<Password>"
+		{Code: template.Print, A: 1, Line: 121},                           // 195
+		{Code: template.Text, B: 2218, C: 86, Line: 121},                  // 196 "</Password>\n<Level>10</Level>\n</MMI_Account_Entry>\n</MMI_Account>\n</MMI_CONFIG_MODULE>"
+		{Code: template.Text, B: 2304, C: 22, Line: 126},                  // 197 "\n<PHONE_CONFIG_MODULE>"
+		{Code: template.Field, A: 1, C: 8, Line: 128},                     // 198
+		{Code: template.JumpFalse, A: 1, B: 203, Line: 128},               // 199
+		{Code: template.Text, B: 2326, C: 16, Line: 128},                  // 200 "\n<Menu_Password>"
+		{Code: template.Print, A: 1, Line: 129},                           // 201
+		{Code: template.Text, B: 2342, C: 16, Line: 129},                  // 202 "</Menu_Password>"
+		{Code: template.Field, A: 1, C: 29, Line: 131},                    // 203
+		{Code: template.Copy, A: 2, B: 1, Line: 131},                      // 204
+		{Code: template.Range, A: 2, B: 218, Line: 131},                   // 205
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 131},                // 206
+		{Code: template.Text, B: 2358, C: 2, Line: 131},                   // 207 "\n<"
+		{Code: template.Field, A: 5, B: 4, Line: 132},                     // 208
+		{Code: template.Lookup, A: 6, B: 5, C: 4, Line: 132},              // 209
+		{Code: template.Print, A: 6, Line: 132},                           // 210
+		{Code: template.TextField, A: 4, B: 2360, C: 1, D: 1, Line: 132},  // 211 ">"
+		{Code: template.Text, B: 2361, C: 2, Line: 132},                   // 212 "</"
+		{Code: template.Field, A: 5, B: 4, Line: 132},                     // 213
+		{Code: template.Lookup, A: 6, B: 5, C: 4, Line: 132},              // 214
+		{Code: template.Print, A: 6, Line: 132},                           // 215
+		{Code: template.Text, B: 2360, C: 1, Line: 132},                   // 216 ">"
+		{Code: template.Next, A: 2, B: 206, Line: 131},                    // 217
+		{Code: template.Text, B: 2363, C: 58, Line: 133},                  // 218 "\n<Xml_PhoneBook>\n<Xml_PhoneBook_Entry>\n<ID>XML-PBook1</ID>"
+		{Code: template.Field, A: 1, C: 11, Line: 137},                    // 219
+		{Code: template.JumpField, A: 1, B: 229, C: 1, Line: 137},         // 220
+		{Code: template.Text, B: 2421, C: 7, Line: 137},                   // 221 "\n<Name>"
+		{Code: template.Field, A: 2, C: 11, Line: 138},                    // 222
+		{Code: template.PrintField, A: 2, Line: 138},                      // 223
+		{Code: template.Text, B: 2428, C: 14, Line: 138},                  // 224 "</Name>\n<Addr>"
+		{Code: template.Field, A: 2, C: 11, Line: 139},                    // 225
+		{Code: template.PrintField, A: 2, B: 1, Line: 139},                // 226
+		{Code: template.Text, B: 2442, C: 7, Line: 139},                   // 227 "</Addr>"
+		{Code: template.Jump, B: 230, Line: 137},                          // 228
+		{Code: template.Text, B: 2449, C: 28, Line: 140},                  // 229 "\n<Name></Name>\n<Addr></Addr>"
+		{Code: template.Text, B: 2477, C: 55, Line: 143},                  // 230 "\n</Xml_PhoneBook_Entry>\n</Xml_PhoneBook>\n<Function_Key>"
+		{Code: template.Field, A: 1, C: 4, Line: 147},                     // 231
+		{Code: template.Copy, A: 2, B: 1, Line: 147},                      // 232
+		{Code: template.Range, A: 2, B: 302, Line: 147},                   // 233
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 147},                // 234
+		{Code: template.Text, B: 2532, C: 30, Line: 147},                  // 235 "\n<Function_Key_Entry>\n<ID>Fkey"
+		{Code: template.PrintFieldInt, A: 4, B: 1, Line: 149},             // 236
+		{Code: template.Text, B: 2562, C: 5, Line: 149},                   // 237 "</ID>"
+		{Code: template.Text, B: 2567, C: 7, Line: 151},                   // 238 "\n<Type>"
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 152},               // 239
+		{Code: template.Lookup, A: 6, B: 5, C: 1, Line: 152},              // 240
+		{Code: template.Print, A: 6, Line: 152},                           // 241
+		{Code: template.Text, B: 2574, C: 7, Line: 152},                   // 242 "</Type>"
+		{Code: template.Field, A: 6, B: 4, C: 4, Line: 153},               // 243
+		{Code: template.Copy, A: 5, B: 6, Line: 153},                      // 244
+		{Code: template.JumpFalse, A: 5, B: 253, Line: 153},               // 245
+		{Code: template.Field, A: 7, B: 4, C: 2, Line: 153},               // 246
+		{Code: template.LoadText, A: 9, B: 2581, C: 9, Line: 153},         // 247 "voicemail"
+		{Code: template.Equal, A: 8, B: 7, C: 9, Line: 153},               // 248
+		{Code: template.JumpTrue, A: 8, B: 252, Line: 153},                // 249
+		{Code: template.LoadText, A: 10, B: 2590, C: 7, Line: 153},        // 250 "forward"
+		{Code: template.Equal, A: 8, B: 7, C: 10, Line: 153},              // 251
+		{Code: template.Copy, A: 5, B: 8, Line: 153},                      // 252
+		{Code: template.JumpFalse, A: 5, B: 256, Line: 153},               // 253
+		{Code: template.Fail, B: 2597, C: 40, Line: 153},                  // 254 "with a value, make this key a speed-dial"
+		{Code: template.Print, A: 11, Line: 153},                          // 255
+		{Code: template.Text, B: 2637, C: 8, Line: 153},                   // 256 "\n<Value>"
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 155},               // 257
+		{Code: template.Lookup, A: 6, B: 5, C: 1, Line: 155},              // 258
+		{Code: template.LoadText, A: 8, B: 1466, C: 1, Line: 155},         // 259 "1"
+		{Code: template.Equal, A: 7, B: 6, C: 8, Line: 155},               // 260
+		{Code: template.JumpFalse, A: 7, B: 266, Line: 155},               // 261
+		{Code: template.PrintField, A: 4, B: 4, Line: 155},                // 262
+		{Code: template.Text, B: 2645, C: 1, Line: 155},                   // 263 "@"
+		{Code: template.PrintFieldInt, A: 4, B: 3, Line: 155},             // 264
+		{Code: template.Text, B: 2646, C: 1, Line: 155},                   // 265 "/"
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 156},               // 266
+		{Code: template.LoadText, A: 7, B: 2647, C: 4, Line: 156},         // 267 "dtmf"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 156},               // 268
+		{Code: template.JumpFalse, A: 6, B: 271, Line: 156},               // 269
+		{Code: template.PrintField, A: 4, B: 4, Line: 156},                // 270
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 157},               // 271
+		{Code: template.LoadText, A: 7, B: 2651, C: 9, Line: 157},         // 272 "directory"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 157},               // 273
+		{Code: template.JumpFalse, A: 6, B: 277, Line: 157},               // 274
+		{Code: template.Fail, B: 2660, C: 56, Line: 157},                  // 275 "which key opens the phonebook is not known of this model"
+		{Code: template.Print, A: 8, Line: 157},                           // 276
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 158},               // 277
+		{Code: template.Lookup, A: 6, B: 5, C: 9, Line: 158},              // 278
+		{Code: template.Print, A: 6, Line: 158},                           // 279
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 159},               // 280
+		{Code: template.LoadText, A: 7, B: 2716, C: 4, Line: 159},         // 281 "line"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 159},               // 282
+		{Code: template.JumpFalse, A: 6, B: 285, Line: 159},               // 283
+		{Code: template.PrintFieldInt, A: 4, B: 3, Line: 159},             // 284
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 160},               // 285
+		{Code: template.LoadText, A: 7, B: 2720, C: 3, Line: 160},         // 286 "blf"
+		{Code: template.Equal, A: 6, B: 5, C: 7, Line: 160},               // 287
+		{Code: template.JumpFalse, A: 6, B: 296, Line: 160},               // 288
+		{Code: template.JumpField, A: 4, B: 293, C: 6, Line: 161},         // 289
+		{Code: template.PrintField, A: 4, B: 6, Line: 161},                // 290
+		{Code: template.PrintField, A: 4, B: 4, Line: 161},                // 291
+		{Code: template.Jump, B: 296, Line: 161},                          // 292
+		{Code: template.JumpField, B: 296, C: 10, Line: 161},              // 293
+		{Code: template.PrintField, B: 10, Line: 161},                     // 294
+		{Code: template.PrintField, A: 4, B: 4, Line: 161},                // 295
+		{Code: template.Text, B: 2723, C: 16, Line: 162},                  // 296 "</Value>\n<Title>"
+		{Code: template.Field, A: 5, B: 4, C: 5, Line: 163},               // 297
+		{Code: template.JumpFalse, A: 5, B: 300, Line: 163},               // 298
+		{Code: template.Print, A: 5, Line: 163},                           // 299
+		{Code: template.Text, B: 2739, C: 30, Line: 163},                  // 300 "</Title>\n</Function_Key_Entry>"
+		{Code: template.Next, A: 2, B: 234, Line: 147},                    // 301
+		{Code: template.Field, A: 1, C: 27, Line: 166},                    // 302
+		{Code: template.Copy, A: 2, B: 1, Line: 166},                      // 303
+		{Code: template.Range, A: 2, B: 310, Line: 166},                   // 304
+		{Code: template.Item, A: 2, B: 4, C: 2, Line: 166},                // 305
+		{Code: template.Text, B: 2532, C: 30, Line: 166},                  // 306 "\n<Function_Key_Entry>\n<ID>Fkey"
+		{Code: template.PrintFieldInt, A: 4, B: 1, Line: 168},             // 307
+		{Code: template.Text, B: 2769, C: 74, Line: 168},                  // 308 "</ID>\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n</Function_Key_Entry>"
+		{Code: template.Next, A: 2, B: 305, Line: 166},                    // 309
+		{Code: template.Text, B: 2843, C: 66, Line: 173},                  // 310 "\n</Function_Key>\n</PHONE_CONFIG_MODULE>\n<AUTOUPDATE_CONFIG_MODULE>"
+		{Code: template.Field, A: 1, C: 20, Line: 177},                    // 311
+		{Code: template.JumpFalse, A: 1, B: 317, Line: 177},               // 312
+		{Code: template.TextField, B: 2909, C: 20, D: 16, Line: 178},      // 313 "\n<Download_Username>"
+		{Code: template.Text, B: 2929, C: 40, Line: 178},                  // 314 "</Download_Username>\n<Download_Password>"
+		{Code: template.Print, A: 1, Line: 179},                           // 315
+		{Code: template.Text, B: 2969, C: 20, Line: 179},                  // 316 "</Download_Password>"
+		{Code: template.TextField, B: 2989, C: 66, D: 31, Line: 182},      // 317 "\n<Download_CommonConf>0</Download_CommonConf>\n<Download_Server_IP>"
+		{Code: template.TextField, B: 3055, C: 3, D: 32, Line: 182},       // 318 "://"
+		{Code: template.Text, B: 3058, C: 87, Line: 182},                  // 319 "</Download_Server_IP>\n<Config_File_Name>$mac.cfg</Config_File_Name>\n<Download_Protocol>"
+		{Code: template.Field, A: 1, C: 31, Line: 184},                    // 320
+		{Code: template.Lookup, A: 2, B: 1, C: 6, Line: 184},              // 321
+		{Code: template.Print, A: 2, Line: 184},                           // 322
+		{Code: template.Text, B: 3145, C: 20, Line: 184},                  // 323 "</Download_Protocol>"
+		{Code: template.Text, B: 3165, C: 53, Line: 185},                  // 324 "\n<Download_Mode>2</Download_Mode>\n<Download_Interval>"
+		{Code: template.PrintFieldInt, B: 21, Line: 187},                  // 325
+		{Code: template.Text, B: 3218, C: 20, Line: 187},                  // 326 "</Download_Interval>"
+		{Code: template.Text, B: 3238, C: 44, Line: 188},                  // 327 "\n<PNP_Enable>0</PNP_Enable>\n<Auto_Image_URL>"
+		{Code: template.Field, A: 1, C: 12, Line: 190},                    // 328
+		{Code: template.JumpFalse, A: 1, B: 331, Line: 190},               // 329
+		{Code: template.Print, A: 1, Line: 190},                           // 330
+		{Code: template.Text, B: 3282, C: 66, Line: 190},                  // 331 "</Auto_Image_URL>\n</AUTOUPDATE_CONFIG_MODULE>\n</VOIP_CONFIG_FILE>\n"
 	},
 }
 
@@ -2725,6 +3262,18 @@ var grandstreamTables = []template.Table{
 		"opus\t123\n" +
 		"pcma\t8\n" +
 		"pcmu\t0\n"},
+	{Name: "codec_dect", Words: "g722\t9\n" +
+		"g726-32\t2\n" +
+		"g729\t18\n" +
+		"ilbc\t98\n" +
+		"pcma\t8\n" +
+		"pcmu\t0\n"},
+	{Name: "codec_port", Words: "g726-32\t2\n" +
+		"g729\t18\n" +
+		"ilbc\t97\n" +
+		"opus\t123\n" +
+		"pcma\t8\n" +
+		"pcmu\t0\n"},
 	{Name: "display", Words: "1\tP3\n" +
 		"2\tP407\n" +
 		"3\tP507\n" +
@@ -2743,6 +3292,10 @@ var grandstreamTables = []template.Table{
 		"4\tP612\n" +
 		"5\tP1712\n" +
 		"6\tP1812\n"},
+	{Name: "handset", Words: "1\tP4300\n" +
+		"2\tP4310\n" +
+		"3\tP4320\n" +
+		"4\tP4250\n"},
 	{Name: "key", Words: "blf\tblf\n" +
 		"conference\tconference\n" +
 		"dnd\tdnd\n" +
@@ -3134,6 +3687,70 @@ var grandstreamTables = []template.Table{
 		"4\tP6755\n" +
 		"5\tP6756\n" +
 		"6\tP6757\n"},
+	{Name: "port_choice", Words: "11\tP57\n" +
+		"12\tP58\n" +
+		"13\tP59\n" +
+		"14\tP60\n" +
+		"15\tP61\n" +
+		"16\tP62\n" +
+		"17\tP46\n" +
+		"18\tP98\n" +
+		"21\tP757\n" +
+		"22\tP758\n" +
+		"23\tP759\n" +
+		"24\tP760\n" +
+		"25\tP761\n" +
+		"26\tP762\n" +
+		"27\tP814\n" +
+		"28\tP815\n" +
+		"31\tP557\n" +
+		"32\tP558\n" +
+		"33\tP559\n" +
+		"34\tP660\n" +
+		"35\tP661\n" +
+		"36\tP662\n" +
+		"37\tP514\n" +
+		"38\tP515\n" +
+		"41\tP651\n" +
+		"42\tP652\n" +
+		"43\tP653\n" +
+		"44\tP654\n" +
+		"45\tP655\n" +
+		"46\tP656\n" +
+		"47\tP4657\n" +
+		"48\tP658\n"},
+	{Name: "port_dns", Words: "1\tP103\n" +
+		"2\tP702\n" +
+		"3\tP502\n" +
+		"4\tP608\n"},
+	{Name: "port_expires", Words: "1\tP32\n" +
+		"2\tP732\n" +
+		"3\tP532\n" +
+		"4\tP612\n"},
+	{Name: "port_mwi", Words: "1\tP99\n" +
+		"2\tP709\n" +
+		"3\tP509\n" +
+		"4\tP615\n"},
+	{Name: "port_proxy", Words: "1\tP48\n" +
+		"2\tP748\n" +
+		"3\tP548\n" +
+		"4\tP603\n"},
+	{Name: "port_register", Words: "1\tP31\n" +
+		"2\tP731\n" +
+		"3\tP531\n" +
+		"4\tP610\n"},
+	{Name: "port_server", Words: "1\tP47\n" +
+		"2\tP747\n" +
+		"3\tP547\n" +
+		"4\tP602\n"},
+	{Name: "port_server2", Words: "1\tP967\n" +
+		"2\tP987\n" +
+		"3\tP997\n" +
+		"4\tP998\n"},
+	{Name: "port_transport", Words: "1\tP130\n" +
+		"2\tP830\n" +
+		"3\tP530\n" +
+		"4\tP4648\n"},
 	{Name: "proxy", Words: "1\tP48\n" +
 		"2\tP403\n" +
 		"3\tP503\n" +
@@ -3260,7 +3877,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.PrintFieldInt, B: 21, Line: 14},                  // 6
 		{Code: template.Text, B: 120, C: 31, Line: 14},                   // 7 "</P193>\n<P8458>0</P8458>\n<P212>"
 		{Code: template.Field, A: 2, C: 31, Line: 16},                    // 8
-		{Code: template.Lookup, A: 3, B: 2, C: 31, Line: 16},             // 9
+		{Code: template.Lookup, A: 3, B: 2, C: 43, Line: 16},             // 9
 		{Code: template.Print, A: 3, Line: 16},                           // 10
 		{Code: template.TextField, B: 151, C: 14, D: 32, Line: 17},       // 11 "</P212>\n<P237>"
 		{Code: template.Text, B: 165, C: 7, Line: 17},                    // 12 "</P237>"
@@ -3274,7 +3891,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.JumpField, B: 27, C: 12, Line: 26},               // 20
 		{Code: template.Text, B: 236, C: 8, Line: 26},                    // 21 "\n<P6767>"
 		{Code: template.Field, A: 2, C: 33, Line: 27},                    // 22
-		{Code: template.Lookup, A: 3, B: 2, C: 31, Line: 27},             // 23
+		{Code: template.Lookup, A: 3, B: 2, C: 43, Line: 27},             // 23
 		{Code: template.Print, A: 3, Line: 27},                           // 24
 		{Code: template.TextField, B: 244, C: 15, D: 34, Line: 28},       // 25 "</P6767>\n<P192>"
 		{Code: template.Text, B: 259, C: 7, Line: 28},                    // 26 "</P192>"
@@ -3286,7 +3903,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Field, A: 2, C: 6, Line: 33},                     // 32
 		{Code: template.JumpFalse, A: 2, B: 38, Line: 33},                // 33
 		{Code: template.Text, B: 276, C: 8, Line: 33},                    // 34 "\n<P1362>"
-		{Code: template.Lookup, A: 3, B: 2, C: 16, Line: 34},             // 35
+		{Code: template.Lookup, A: 3, B: 2, C: 19, Line: 34},             // 35
 		{Code: template.Print, A: 3, Line: 34},                           // 36
 		{Code: template.Text, B: 284, C: 8, Line: 34},                    // 37 "</P1362>"
 		{Code: template.Field, A: 2, C: 7, Line: 36},                     // 38
@@ -3358,16 +3975,16 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 11, Line: 63},                          // 104
 		{Code: template.Text, B: 519, C: 3, Line: 63},                    // 105 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 64},             // 106
-		{Code: template.LookupInt, A: 11, B: 10, C: 18, Line: 64},        // 107
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 64},        // 107
 		{Code: template.Print, A: 11, Line: 64},                          // 108
 		{Code: template.TextField, A: 9, B: 301, C: 1, D: 14, Line: 64},  // 109 ">"
 		{Code: template.Text, B: 522, C: 2, Line: 64},                    // 110 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 64},             // 111
-		{Code: template.LookupInt, A: 11, B: 10, C: 18, Line: 64},        // 112
+		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 64},        // 112
 		{Code: template.Print, A: 11, Line: 64},                          // 113
 		{Code: template.Text, B: 519, C: 3, Line: 64},                    // 114 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 115
-		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 65},        // 116
+		{Code: template.LookupInt, A: 11, B: 10, C: 38, Line: 65},        // 116
 		{Code: template.Print, A: 11, Line: 65},                          // 117
 		{Code: template.TextField, A: 9, B: 301, C: 1, D: 1, Line: 65},   // 118 ">"
 		{Code: template.Field, A: 10, B: 9, C: 2, Line: 65},              // 119
@@ -3375,19 +3992,19 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.TextInt, A: 10, B: 524, C: 1, Line: 65},          // 121 ":"
 		{Code: template.Text, B: 522, C: 2, Line: 65},                    // 122 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 123
-		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 65},        // 124
+		{Code: template.LookupInt, A: 11, B: 10, C: 38, Line: 65},        // 124
 		{Code: template.Print, A: 11, Line: 65},                          // 125
 		{Code: template.Text, B: 519, C: 3, Line: 65},                    // 126 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 127
-		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 66},        // 128
+		{Code: template.LookupInt, A: 11, B: 10, C: 39, Line: 66},        // 128
 		{Code: template.Print, A: 11, Line: 66},                          // 129
 		{Code: template.Text, B: 525, C: 3, Line: 66},                    // 130 "></"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 131
-		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 66},        // 132
+		{Code: template.LookupInt, A: 11, B: 10, C: 39, Line: 66},        // 132
 		{Code: template.Print, A: 11, Line: 66},                          // 133
 		{Code: template.Text, B: 519, C: 3, Line: 66},                    // 134 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 67},             // 135
-		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 67},        // 136
+		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 67},        // 136
 		{Code: template.Print, A: 11, Line: 67},                          // 137
 		{Code: template.Text, B: 301, C: 1, Line: 67},                    // 138 ">"
 		{Code: template.Field, A: 10, B: 9, C: 4, Line: 67},              // 139
@@ -3399,24 +4016,24 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.TextInt, A: 10, B: 524, C: 1, Line: 67},          // 145 ":"
 		{Code: template.Text, B: 522, C: 2, Line: 67},                    // 146 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 67},             // 147
-		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 67},        // 148
+		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 67},        // 148
 		{Code: template.Print, A: 11, Line: 67},                          // 149
 		{Code: template.Text, B: 519, C: 3, Line: 67},                    // 150 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 68},             // 151
-		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 68},        // 152
+		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 68},        // 152
 		{Code: template.Print, A: 11, Line: 68},                          // 153
 		{Code: template.Text, B: 525, C: 3, Line: 68},                    // 154 "></"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 68},             // 155
-		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 68},        // 156
+		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 68},        // 156
 		{Code: template.Print, A: 11, Line: 68},                          // 157
 		{Code: template.Text, B: 519, C: 3, Line: 68},                    // 158 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 159
-		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 69},        // 160
+		{Code: template.LookupInt, A: 11, B: 10, C: 46, Line: 69},        // 160
 		{Code: template.Print, A: 11, Line: 69},                          // 161
 		{Code: template.TextField, A: 9, B: 301, C: 1, D: 11, Line: 69},  // 162 ">"
 		{Code: template.Text, B: 522, C: 2, Line: 69},                    // 163 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 164
-		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 69},        // 165
+		{Code: template.LookupInt, A: 11, B: 10, C: 46, Line: 69},        // 165
 		{Code: template.Print, A: 11, Line: 69},                          // 166
 		{Code: template.Text, B: 519, C: 3, Line: 69},                    // 167 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 70},             // 168
@@ -3429,25 +4046,25 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 11, Line: 70},                          // 175
 		{Code: template.Text, B: 519, C: 3, Line: 70},                    // 176 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 71},             // 177
-		{Code: template.LookupInt, A: 11, B: 10, C: 19, Line: 71},        // 178
+		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 71},        // 178
 		{Code: template.Print, A: 11, Line: 71},                          // 179
 		{Code: template.TextField, A: 9, B: 301, C: 1, D: 13, Line: 71},  // 180 ">"
 		{Code: template.Text, B: 522, C: 2, Line: 71},                    // 181 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 71},             // 182
-		{Code: template.LookupInt, A: 11, B: 10, C: 19, Line: 71},        // 183
+		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 71},        // 183
 		{Code: template.Print, A: 11, Line: 71},                          // 184
 		{Code: template.Text, B: 519, C: 3, Line: 71},                    // 185 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 72},             // 186
-		{Code: template.LookupInt, A: 11, B: 10, C: 6, Line: 72},         // 187
+		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 72},         // 187
 		{Code: template.Print, A: 11, Line: 72},                          // 188
 		{Code: template.TextField, A: 9, B: 301, C: 1, D: 15, Line: 72},  // 189 ">"
 		{Code: template.Text, B: 522, C: 2, Line: 72},                    // 190 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 72},             // 191
-		{Code: template.LookupInt, A: 11, B: 10, C: 6, Line: 72},         // 192
+		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 72},         // 192
 		{Code: template.Print, A: 11, Line: 72},                          // 193
 		{Code: template.Text, B: 519, C: 3, Line: 72},                    // 194 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 195
-		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 73},        // 196
+		{Code: template.LookupInt, A: 11, B: 10, C: 47, Line: 73},        // 196
 		{Code: template.Print, A: 11, Line: 73},                          // 197
 		{Code: template.Text, B: 301, C: 1, Line: 73},                    // 198 ">"
 		{Code: template.Field, A: 10, B: 9, C: 8, Line: 73},              // 199
@@ -3455,11 +4072,11 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 10, Line: 73},                          // 201
 		{Code: template.Text, B: 522, C: 2, Line: 73},                    // 202 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 203
-		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 73},        // 204
+		{Code: template.LookupInt, A: 11, B: 10, C: 47, Line: 73},        // 204
 		{Code: template.Print, A: 11, Line: 73},                          // 205
 		{Code: template.Text, B: 519, C: 3, Line: 73},                    // 206 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 74},             // 207
-		{Code: template.LookupInt, A: 11, B: 10, C: 17, Line: 74},        // 208
+		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 74},        // 208
 		{Code: template.Print, A: 11, Line: 74},                          // 209
 		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 210 ">"
 		{Code: template.JumpField, A: 9, B: 214, C: 9, Line: 74},         // 211
@@ -3468,12 +4085,12 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Text, B: 529, C: 1, Line: 74},                    // 214 "0"
 		{Code: template.Text, B: 522, C: 2, Line: 74},                    // 215 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 74},             // 216
-		{Code: template.LookupInt, A: 11, B: 10, C: 17, Line: 74},        // 217
+		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 74},        // 217
 		{Code: template.Print, A: 11, Line: 74},                          // 218
 		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 219 ">"
 		{Code: template.Text, B: 513, C: 2, Line: 75},                    // 220 "\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},             // 221
-		{Code: template.LookupInt, A: 11, B: 10, C: 7, Line: 76},         // 222
+		{Code: template.LookupInt, A: 11, B: 10, C: 9, Line: 76},         // 222
 		{Code: template.Print, A: 11, Line: 76},                          // 223
 		{Code: template.Text, B: 301, C: 1, Line: 76},                    // 224 ">"
 		{Code: template.Field, A: 10, B: 9, C: 3, Line: 76},              // 225
@@ -3485,98 +4102,98 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Text, B: 529, C: 1, Line: 76},                    // 231 "0"
 		{Code: template.Text, B: 522, C: 2, Line: 76},                    // 232 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},             // 233
-		{Code: template.LookupInt, A: 11, B: 10, C: 7, Line: 76},         // 234
+		{Code: template.LookupInt, A: 11, B: 10, C: 9, Line: 76},         // 234
 		{Code: template.Print, A: 11, Line: 76},                          // 235
 		{Code: template.Text, B: 519, C: 3, Line: 76},                    // 236 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 237
-		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 77},        // 238
+		{Code: template.LookupInt, A: 11, B: 10, C: 44, Line: 77},        // 238
 		{Code: template.Print, A: 11, Line: 77},                          // 239
 		{Code: template.Text, B: 301, C: 1, Line: 77},                    // 240 ">"
 		{Code: template.Field, A: 10, B: 9, C: 3, Line: 77},              // 241
-		{Code: template.Lookup, A: 11, B: 10, C: 33, Line: 77},           // 242
+		{Code: template.Lookup, A: 11, B: 10, C: 45, Line: 77},           // 242
 		{Code: template.Print, A: 11, Line: 77},                          // 243
 		{Code: template.Text, B: 522, C: 2, Line: 77},                    // 244 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 245
-		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 77},        // 246
+		{Code: template.LookupInt, A: 11, B: 10, C: 44, Line: 77},        // 246
 		{Code: template.Print, A: 11, Line: 77},                          // 247
 		{Code: template.Text, B: 519, C: 3, Line: 77},                    // 248 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},             // 249
-		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 78},        // 250
+		{Code: template.LookupInt, A: 11, B: 10, C: 36, Line: 78},        // 250
 		{Code: template.Print, A: 11, Line: 78},                          // 251
 		{Code: template.Text, B: 515, C: 4, Line: 78},                    // 252 ">1</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},             // 253
-		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 78},        // 254
+		{Code: template.LookupInt, A: 11, B: 10, C: 36, Line: 78},        // 254
 		{Code: template.Print, A: 11, Line: 78},                          // 255
 		{Code: template.Text, B: 519, C: 3, Line: 78},                    // 256 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},             // 257
-		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 79},         // 258
+		{Code: template.LookupInt, A: 11, B: 10, C: 10, Line: 79},        // 258
 		{Code: template.Print, A: 11, Line: 79},                          // 259
 		{Code: template.Text, B: 301, C: 1, Line: 79},                    // 260 ">"
 		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 79},            // 261
 		{Code: template.Text, B: 522, C: 2, Line: 79},                    // 262 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},             // 263
-		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 79},         // 264
+		{Code: template.LookupInt, A: 11, B: 10, C: 10, Line: 79},        // 264
 		{Code: template.Print, A: 11, Line: 79},                          // 265
 		{Code: template.Text, B: 519, C: 3, Line: 79},                    // 266 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 267
-		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 80},        // 268
+		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 80},        // 268
 		{Code: template.Print, A: 11, Line: 80},                          // 269
 		{Code: template.Text, B: 540, C: 5, Line: 80},                    // 270 ">60</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 271
-		{Code: template.LookupInt, A: 11, B: 10, C: 25, Line: 80},        // 272
+		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 80},        // 272
 		{Code: template.Print, A: 11, Line: 80},                          // 273
 		{Code: template.Text, B: 519, C: 3, Line: 80},                    // 274 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},             // 275
-		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 81},        // 276
+		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 81},        // 276
 		{Code: template.Print, A: 11, Line: 81},                          // 277
 		{Code: template.Text, B: 301, C: 1, Line: 81},                    // 278 ">"
 		{Code: template.Field, A: 10, B: 9, C: 7, Line: 81},              // 279
-		{Code: template.Lookup, A: 11, B: 10, C: 29, Line: 81},           // 280
+		{Code: template.Lookup, A: 11, B: 10, C: 41, Line: 81},           // 280
 		{Code: template.Print, A: 11, Line: 81},                          // 281
 		{Code: template.Text, B: 522, C: 2, Line: 81},                    // 282 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},             // 283
-		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 81},        // 284
+		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 81},        // 284
 		{Code: template.Print, A: 11, Line: 81},                          // 285
 		{Code: template.Text, B: 301, C: 1, Line: 81},                    // 286 ">"
 		{Code: template.JumpFalse, A: 5, B: 328, Line: 82},               // 287
 		{Code: template.Text, B: 513, C: 2, Line: 82},                    // 288 "\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 83},             // 289
-		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 83},        // 290
+		{Code: template.LookupInt, A: 11, B: 10, C: 42, Line: 83},        // 290
 		{Code: template.Print, A: 11, Line: 83},                          // 291
 		{Code: template.Text, B: 301, C: 1, Line: 83},                    // 292 ">"
 		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 83},            // 293
 		{Code: template.Text, B: 522, C: 2, Line: 83},                    // 294 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 83},             // 295
-		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 83},        // 296
+		{Code: template.LookupInt, A: 11, B: 10, C: 42, Line: 83},        // 296
 		{Code: template.Print, A: 11, Line: 83},                          // 297
 		{Code: template.Text, B: 301, C: 1, Line: 83},                    // 298 ">"
 		{Code: template.JumpField, A: 1, B: 319, C: 10, Line: 86},        // 299
 		{Code: template.Text, B: 513, C: 2, Line: 86},                    // 300 "\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 301
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 87},        // 302
+		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 87},        // 302
 		{Code: template.Print, A: 11, Line: 87},                          // 303
 		{Code: template.Text, B: 515, C: 4, Line: 87},                    // 304 ">1</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 305
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 87},        // 306
+		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 87},        // 306
 		{Code: template.Print, A: 11, Line: 87},                          // 307
 		{Code: template.Text, B: 519, C: 3, Line: 87},                    // 308 ">\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},             // 309
-		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 88},        // 310
+		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 88},        // 310
 		{Code: template.Print, A: 11, Line: 88},                          // 311
 		{Code: template.TextField, A: 1, B: 301, C: 1, D: 10, Line: 88},  // 312 ">"
 		{Code: template.Text, B: 522, C: 2, Line: 88},                    // 313 "</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},             // 314
-		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 88},        // 315
+		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 88},        // 315
 		{Code: template.Print, A: 11, Line: 88},                          // 316
 		{Code: template.Text, B: 301, C: 1, Line: 88},                    // 317 ">"
 		{Code: template.Jump, B: 328, Line: 86},                          // 318
 		{Code: template.Text, B: 513, C: 2, Line: 89},                    // 319 "\n<"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 90},             // 320
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 90},        // 321
+		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 90},        // 321
 		{Code: template.Print, A: 11, Line: 90},                          // 322
 		{Code: template.Text, B: 545, C: 4, Line: 90},                    // 323 ">0</"
 		{Code: template.Field, A: 10, B: 9, C: 10, Line: 90},             // 324
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 90},        // 325
+		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 90},        // 325
 		{Code: template.Print, A: 11, Line: 90},                          // 326
 		{Code: template.Text, B: 301, C: 1, Line: 90},                    // 327 ">"
 		{Code: template.JumpField, A: 1, B: 375, C: 28, Line: 95},        // 328
@@ -3735,10 +4352,10 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Add, A: 37, B: 35, C: 9, Line: 132},              // 481
 		{Code: template.Copy, A: 35, B: 37, Line: 132},                   // 482
 		{Code: template.Text, B: 513, C: 2, Line: 132},                   // 483 "\n<"
-		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 133},       // 484
+		{Code: template.LookupInt, A: 36, B: 35, C: 16, Line: 133},       // 484
 		{Code: template.Print, A: 36, Line: 133},                         // 485
 		{Code: template.Text, B: 588, C: 5, Line: 133},                   // 486 ">-1</"
-		{Code: template.LookupInt, A: 36, B: 35, C: 13, Line: 133},       // 487
+		{Code: template.LookupInt, A: 36, B: 35, C: 16, Line: 133},       // 487
 		{Code: template.Print, A: 36, Line: 133},                         // 488
 		{Code: template.Text, B: 301, C: 1, Line: 133},                   // 489 ">"
 		{Code: template.Next, A: 22, B: 462, Line: 130},                  // 490
@@ -3800,7 +4417,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Fail, B: 674, C: 58, Line: 181},                  // 546 "this key of the phone can neither forward nor refuse calls"
 		{Code: template.Print, A: 40, Line: 181},                         // 547
 		{Code: template.Text, B: 513, C: 2, Line: 139},                   // 548 "\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 140},       // 549
+		{Code: template.LookupInt, A: 24, B: 23, C: 16, Line: 140},       // 549
 		{Code: template.Print, A: 24, Line: 140},                         // 550
 		{Code: template.Text, B: 301, C: 1, Line: 140},                   // 551 ">"
 		{Code: template.Field, A: 24, B: 1, C: 30, Line: 140},            // 552
@@ -3808,51 +4425,51 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Has, A: 26, B: 24, C: 25, Line: 140},             // 554
 		{Code: template.JumpFalse, A: 26, B: 560, Line: 140},             // 555
 		{Code: template.Field, A: 27, B: 17, C: 2, Line: 140},            // 556
-		{Code: template.Lookup, A: 28, B: 27, C: 9, Line: 140},           // 557
+		{Code: template.Lookup, A: 28, B: 27, C: 12, Line: 140},          // 557
 		{Code: template.Print, A: 28, Line: 140},                         // 558
 		{Code: template.Jump, B: 570, Line: 140},                         // 559
 		{Code: template.Less, A: 27, B: 7, C: 23, Line: 140},             // 560
 		{Code: template.Not, A: 27, B: 27, Line: 140},                    // 561
 		{Code: template.JumpFalse, A: 27, B: 567, Line: 140},             // 562
 		{Code: template.Field, A: 28, B: 17, C: 2, Line: 140},            // 563
-		{Code: template.Lookup, A: 29, B: 28, C: 11, Line: 140},          // 564
+		{Code: template.Lookup, A: 29, B: 28, C: 14, Line: 140},          // 564
 		{Code: template.Print, A: 29, Line: 140},                         // 565
 		{Code: template.Jump, B: 570, Line: 140},                         // 566
 		{Code: template.Field, A: 28, B: 17, C: 2, Line: 140},            // 567
-		{Code: template.Lookup, A: 29, B: 28, C: 14, Line: 140},          // 568
+		{Code: template.Lookup, A: 29, B: 28, C: 17, Line: 140},          // 568
 		{Code: template.Print, A: 29, Line: 140},                         // 569
 		{Code: template.Text, B: 522, C: 2, Line: 140},                   // 570 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 140},       // 571
+		{Code: template.LookupInt, A: 24, B: 23, C: 16, Line: 140},       // 571
 		{Code: template.Print, A: 24, Line: 140},                         // 572
 		{Code: template.Text, B: 519, C: 3, Line: 140},                   // 573 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 141},       // 574
+		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 141},       // 574
 		{Code: template.Print, A: 24, Line: 141},                         // 575
 		{Code: template.Text, B: 301, C: 1, Line: 141},                   // 576 ">"
 		{Code: template.Field, A: 24, B: 17, C: 3, Line: 141},            // 577
 		{Code: template.LookupInt, A: 25, B: 24, Line: 141},              // 578
 		{Code: template.Print, A: 25, Line: 141},                         // 579
 		{Code: template.Text, B: 522, C: 2, Line: 141},                   // 580 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 10, Line: 141},       // 581
+		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 141},       // 581
 		{Code: template.Print, A: 24, Line: 141},                         // 582
 		{Code: template.Text, B: 519, C: 3, Line: 141},                   // 583 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 142},       // 584
+		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 584
 		{Code: template.Print, A: 24, Line: 142},                         // 585
 		{Code: template.Text, B: 301, C: 1, Line: 142},                   // 586 ">"
 		{Code: template.Field, A: 24, B: 17, C: 5, Line: 142},            // 587
 		{Code: template.JumpFalse, A: 24, B: 590, Line: 142},             // 588
 		{Code: template.Print, A: 24, Line: 142},                         // 589
 		{Code: template.Text, B: 522, C: 2, Line: 142},                   // 590 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 12, Line: 142},       // 591
+		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 591
 		{Code: template.Print, A: 24, Line: 142},                         // 592
 		{Code: template.Text, B: 519, C: 3, Line: 142},                   // 593 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 143},       // 594
+		{Code: template.LookupInt, A: 24, B: 23, C: 18, Line: 143},       // 594
 		{Code: template.Print, A: 24, Line: 143},                         // 595
 		{Code: template.Text, B: 301, C: 1, Line: 143},                   // 596 ">"
 		{Code: template.Field, A: 24, B: 17, C: 4, Line: 143},            // 597
 		{Code: template.JumpFalse, A: 24, B: 600, Line: 143},             // 598
 		{Code: template.Print, A: 24, Line: 143},                         // 599
 		{Code: template.Text, B: 522, C: 2, Line: 143},                   // 600 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 143},       // 601
+		{Code: template.LookupInt, A: 24, B: 23, C: 18, Line: 143},       // 601
 		{Code: template.Print, A: 24, Line: 143},                         // 602
 		{Code: template.Text, B: 301, C: 1, Line: 143},                   // 603 ">"
 		{Code: template.JumpField, A: 17, B: 607, C: 6, Line: 145},       // 604
@@ -3879,10 +4496,10 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Add, A: 27, B: 25, C: 9, Line: 149},              // 625
 		{Code: template.Copy, A: 25, B: 27, Line: 149},                   // 626
 		{Code: template.Text, B: 513, C: 2, Line: 149},                   // 627 "\n<"
-		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 150},       // 628
+		{Code: template.LookupInt, A: 26, B: 25, C: 16, Line: 150},       // 628
 		{Code: template.Print, A: 26, Line: 150},                         // 629
 		{Code: template.Text, B: 588, C: 5, Line: 150},                   // 630 ">-1</"
-		{Code: template.LookupInt, A: 26, B: 25, C: 13, Line: 150},       // 631
+		{Code: template.LookupInt, A: 26, B: 25, C: 16, Line: 150},       // 631
 		{Code: template.Print, A: 26, Line: 150},                         // 632
 		{Code: template.Text, B: 301, C: 1, Line: 150},                   // 633 ">"
 		{Code: template.Next, A: 15, B: 611, Line: 147},                  // 634
@@ -3932,7 +4549,7 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 161},         // 678 "\n<P"
 		{Code: template.Text, B: 301, C: 1, Line: 161},                   // 679 ">"
 		{Code: template.Field, A: 37, B: 17, C: 2, Line: 161},            // 680
-		{Code: template.Lookup, A: 38, B: 37, C: 14, Line: 161},          // 681
+		{Code: template.Lookup, A: 38, B: 37, C: 17, Line: 161},          // 681
 		{Code: template.Print, A: 38, Line: 161},                         // 682
 		{Code: template.TextInt, A: 32, B: 302, C: 3, Line: 161},         // 683 "</P"
 		{Code: template.Text, B: 794, C: 4, Line: 161},                   // 684 ">\n<P"
@@ -4015,6 +4632,515 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Text, B: 301, C: 1, Line: 176},                   // 761 ">"
 		{Code: template.Next, A: 15, B: 757, Line: 175},                  // 762
 		{Code: template.Text, B: 804, C: 27, Line: 177},                  // 763 "\n</config>\n</gs_provision>\n"
+	},
+}
+
+var grandstreamPortsXml = template.Program{
+	Source: "ports.xml.tmpl",
+	Cells:  31,
+	Escape: xml.Append,
+	Root:   profile.Phone,
+	Tables: grandstreamTables,
+	Text: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+		"<gs_provision version=\"1\">\n" +
+		"<mac></mac>\n" +
+		"<config version=\"1\">dectv2\n" +
+		"<P22296>1</P22296>\n" +
+		"<P194>13</P194>\n" +
+		"<P193></P193>\n" +
+		"<P8458>0</P8458>\n" +
+		"<P212></P212>\n" +
+		"<P237></P237>\n" +
+		"<P1360></P1360>\n" +
+		"<P1361></P1361>\n" +
+		"<P145>0</P145>\n" +
+		"<P1414>0</P1414>\n" +
+		"<P6767></P6767>\n" +
+		"<P192></P192>\n" +
+		"<P2></P2>\n" +
+		"<P833330></P\n" +
+		"<P8333></P8333>\n" +
+		"<P144>0</P144>the phone cannot express when summer time changes in this time zone\n" +
+		"<P143>0</P143>\n" +
+		"<P64>customize</P64>\n" +
+		"<P246></P246>\n" +
+		"<>1</>\n" +
+		"<:</></>1</P>\n" +
+		"<P7\n" +
+		"<P2433></P233>\n" +
+		"<P35>35>\n" +
+		"<P36>36>\n" +
+		"<P34>34>\n" +
+		"<P703>0dns-naptr2>60</>0</>0</P\n" +
+		"</config>\n" +
+		"</gs_provision>\n",
+	Ops: []template.Op{
+		{Code: template.Text, C: 38, Line: 1},                           // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
+		{Code: template.TextField, B: 38, C: 33, D: 16, Line: 6},        // 1 "\n<gs_provision version=\"1\">\n<mac>"
+		{Code: template.Text, B: 71, C: 27, Line: 6},                    // 2 "</mac>\n<config version=\"1\">"
+		{Code: template.Copy, A: 1, Line: 8},                            // 3
+		{Code: template.Field, A: 2, C: 30, Line: 9},                    // 4
+		{Code: template.LoadText, A: 3, B: 98, C: 4, Line: 9},           // 5 "dect"
+		{Code: template.Has, A: 4, B: 2, C: 3, Line: 9},                 // 6
+		{Code: template.Copy, A: 5, B: 4, Line: 9},                      // 7
+		{Code: template.Field, A: 6, C: 30, Line: 11},                   // 8
+		{Code: template.LoadText, A: 7, B: 102, C: 2, Line: 11},         // 9 "v2"
+		{Code: template.Has, A: 8, B: 6, C: 7, Line: 11},                // 10
+		{Code: template.JumpFalse, A: 8, B: 14, Line: 11},               // 11
+		{Code: template.Text, B: 104, C: 19, Line: 11},                  // 12 "\n<P22296>1</P22296>"
+		{Code: template.Jump, B: 20, Line: 11},                          // 13
+		{Code: template.Text, B: 123, C: 7, Line: 13},                   // 14 "\n<P194>"
+		{Code: template.JumpFalse, A: 5, B: 18, Line: 14},               // 15
+		{Code: template.Text, B: 130, C: 1, Line: 14},                   // 16 "1"
+		{Code: template.Jump, B: 19, Line: 14},                          // 17
+		{Code: template.Text, B: 131, C: 1, Line: 14},                   // 18 "3"
+		{Code: template.Text, B: 132, C: 7, Line: 14},                   // 19 "</P194>"
+		{Code: template.Text, B: 139, C: 7, Line: 15},                   // 20 "\n<P193>"
+		{Code: template.PrintFieldInt, B: 21, Line: 16},                 // 21
+		{Code: template.Text, B: 146, C: 31, Line: 16},                  // 22 "</P193>\n<P8458>0</P8458>\n<P212>"
+		{Code: template.Field, A: 6, C: 31, Line: 18},                   // 23
+		{Code: template.Lookup, A: 7, B: 6, C: 43, Line: 18},            // 24
+		{Code: template.Print, A: 7, Line: 18},                          // 25
+		{Code: template.TextField, B: 177, C: 14, D: 32, Line: 19},      // 26 "</P212>\n<P237>"
+		{Code: template.Text, B: 191, C: 7, Line: 19},                   // 27 "</P237>"
+		{Code: template.Field, A: 6, C: 20, Line: 20},                   // 28
+		{Code: template.JumpFalse, A: 6, B: 34, Line: 20},               // 29
+		{Code: template.TextField, A: 1, B: 198, C: 8, D: 16, Line: 21}, // 30 "\n<P1360>"
+		{Code: template.Text, B: 206, C: 16, Line: 21},                  // 31 "</P1360>\n<P1361>"
+		{Code: template.Print, A: 6, Line: 22},                          // 32
+		{Code: template.Text, B: 222, C: 8, Line: 22},                   // 33 "</P1361>"
+		{Code: template.Text, B: 230, C: 32, Line: 23},                  // 34 "\n<P145>0</P145>\n<P1414>0</P1414>"
+		{Code: template.JumpField, B: 42, C: 12, Line: 26},              // 35
+		{Code: template.Text, B: 262, C: 8, Line: 26},                   // 36 "\n<P6767>"
+		{Code: template.Field, A: 6, C: 33, Line: 27},                   // 37
+		{Code: template.Lookup, A: 7, B: 6, C: 43, Line: 27},            // 38
+		{Code: template.Print, A: 7, Line: 27},                          // 39
+		{Code: template.TextField, B: 270, C: 15, D: 34, Line: 28},      // 40 "</P6767>\n<P192>"
+		{Code: template.Text, B: 285, C: 7, Line: 28},                   // 41 "</P192>"
+		{Code: template.Field, A: 6, C: 8, Line: 30},                    // 42
+		{Code: template.JumpFalse, A: 6, B: 47, Line: 30},               // 43
+		{Code: template.Text, B: 292, C: 5, Line: 30},                   // 44 "\n<P2>"
+		{Code: template.Print, A: 6, Line: 31},                          // 45
+		{Code: template.Text, B: 297, C: 5, Line: 31},                   // 46 "</P2>"
+		{Code: template.Field, A: 6, C: 7, Line: 33},                    // 47
+		{Code: template.Copy, A: 7, B: 6, Line: 33},                     // 48
+		{Code: template.Range, A: 7, B: 64, Line: 33},                   // 49
+		{Code: template.Item, A: 7, B: 9, C: 10, Line: 33},              // 50
+		{Code: template.Text, B: 302, C: 3, Line: 33},                   // 51 "\n<P"
+		{Code: template.JumpFalse, A: 10, B: 55, Line: 34},              // 52
+		{Code: template.Text, B: 305, C: 4, Line: 34},                   // 53 "8333"
+		{Code: template.Jump, B: 56, Line: 34},                          // 54
+		{Code: template.Text, B: 309, C: 2, Line: 34},                   // 55 "30"
+		{Code: template.TextField, A: 9, B: 311, C: 1, Line: 34},        // 56 ">"
+		{Code: template.Text, B: 312, C: 3, Line: 34},                   // 57 "</P"
+		{Code: template.JumpFalse, A: 10, B: 61, Line: 34},              // 58
+		{Code: template.Text, B: 305, C: 4, Line: 34},                   // 59 "8333"
+		{Code: template.Jump, B: 62, Line: 34},                          // 60
+		{Code: template.Text, B: 309, C: 2, Line: 34},                   // 61 "30"
+		{Code: template.Text, B: 311, C: 1, Line: 34},                   // 62 ">"
+		{Code: template.Next, A: 7, B: 50, Line: 33},                    // 63
+		{Code: template.JumpField, B: 72, C: 7, Line: 36},               // 64
+		{Code: template.Field, A: 6, C: 7, Line: 37},                    // 65
+		{Code: template.Len, A: 7, B: 6, Line: 37},                      // 66
+		{Code: template.LoadInt, A: 9, B: 1, Line: 37},                  // 67
+		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 37},           // 68
+		{Code: template.JumpFalse, A: 8, B: 71, Line: 37},               // 69
+		{Code: template.Text, B: 315, C: 16, Line: 37},                  // 70 "\n<P8333></P8333>"
+		{Code: template.Text, B: 331, C: 15, Line: 39},                  // 71 "\n<P144>0</P144>"
+		{Code: template.Field, A: 6, C: 24, Line: 42},                   // 72
+		{Code: template.JumpFalse, A: 6, B: 88, Line: 42},               // 73
+		{Code: template.JumpField, A: 6, B: 86, C: 4, Line: 43},         // 74
+		{Code: template.Field, A: 8, B: 6, C: 6, Line: 44},              // 75
+		{Code: template.Field, A: 9, B: 8, C: 5, Line: 44},              // 76
+		{Code: template.Copy, A: 7, B: 9, Line: 44},                     // 77
+		{Code: template.JumpFalse, A: 7, B: 82, Line: 44},               // 78
+		{Code: template.Field, A: 10, B: 6, C: 7, Line: 44},             // 79
+		{Code: template.Field, A: 11, B: 10, C: 5, Line: 44},            // 80
+		{Code: template.Copy, A: 7, B: 11, Line: 44},                    // 81
+		{Code: template.Not, A: 12, B: 7, Line: 44},                     // 82
+		{Code: template.JumpFalse, A: 12, B: 86, Line: 44},              // 83
+		{Code: template.Fail, B: 346, C: 67, Line: 44},                  // 84 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 13, Line: 44},                         // 85
+		{Code: template.TextField, A: 6, B: 413, C: 43, D: 8, Line: 48}, // 86 "\n<P143>0</P143>\n<P64>customize</P64>\n<P246>"
+		{Code: template.Text, B: 456, C: 7, Line: 48},                   // 87 "</P246>"
+		{Code: template.Field, A: 6, C: 25, Line: 50},                   // 88
+		{Code: template.Copy, A: 7, B: 6, Line: 50},                     // 89
+		{Code: template.Range, A: 7, B: 430, Line: 50},                  // 90
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 50},               // 91
+		{Code: template.Text, B: 463, C: 2, Line: 50},                   // 92 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 51},            // 93
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 51},        // 94
+		{Code: template.Print, A: 11, Line: 51},                         // 95
+		{Code: template.Text, B: 465, C: 4, Line: 51},                   // 96 ">1</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 51},            // 97
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 51},        // 98
+		{Code: template.Print, A: 11, Line: 51},                         // 99
+		{Code: template.Text, B: 469, C: 3, Line: 51},                   // 100 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 52},            // 101
+		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 52},       // 102
+		{Code: template.Print, A: 11, Line: 52},                         // 103
+		{Code: template.TextField, A: 9, B: 311, C: 1, D: 1, Line: 52},  // 104 ">"
+		{Code: template.Field, A: 10, B: 9, C: 2, Line: 52},             // 105
+		{Code: template.JumpFalse, A: 10, B: 108, Line: 52},             // 106
+		{Code: template.TextInt, A: 10, B: 472, C: 1, Line: 52},         // 107 ":"
+		{Code: template.Text, B: 473, C: 2, Line: 52},                   // 108 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 52},            // 109
+		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 52},       // 110
+		{Code: template.Print, A: 11, Line: 52},                         // 111
+		{Code: template.Text, B: 469, C: 3, Line: 52},                   // 112 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 53},            // 113
+		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 53},       // 114
+		{Code: template.Print, A: 11, Line: 53},                         // 115
+		{Code: template.Text, B: 475, C: 3, Line: 53},                   // 116 "></"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 53},            // 117
+		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 53},       // 118
+		{Code: template.Print, A: 11, Line: 53},                         // 119
+		{Code: template.Text, B: 469, C: 3, Line: 53},                   // 120 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 54},            // 121
+		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 54},       // 122
+		{Code: template.Print, A: 11, Line: 54},                         // 123
+		{Code: template.Text, B: 311, C: 1, Line: 54},                   // 124 ">"
+		{Code: template.Field, A: 10, B: 9, C: 4, Line: 54},             // 125
+		{Code: template.JumpFalse, A: 10, B: 128, Line: 54},             // 126
+		{Code: template.Print, A: 10, Line: 54},                         // 127
+		{Code: template.JumpField, A: 9, B: 132, C: 4, Line: 54},        // 128
+		{Code: template.Field, A: 10, B: 9, C: 5, Line: 54},             // 129
+		{Code: template.JumpFalse, A: 10, B: 132, Line: 54},             // 130
+		{Code: template.TextInt, A: 10, B: 472, C: 1, Line: 54},         // 131 ":"
+		{Code: template.Text, B: 473, C: 2, Line: 54},                   // 132 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 54},            // 133
+		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 54},       // 134
+		{Code: template.Print, A: 11, Line: 54},                         // 135
+		{Code: template.Text, B: 311, C: 1, Line: 54},                   // 136 ">"
+		{Code: template.JumpFalse, A: 5, B: 255, Line: 55},              // 137
+		{Code: template.Text, B: 302, C: 3, Line: 56},                   // 138 "\n<P"
+		{Code: template.LoadInt, A: 10, B: 4594, Line: 57},              // 139
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 57},            // 140
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 57},             // 141
+		{Code: template.PrintInt, A: 12, Line: 57},                      // 142
+		{Code: template.Text, B: 478, C: 5, Line: 57},                   // 143 ">1</P"
+		{Code: template.LoadInt, A: 10, B: 4594, Line: 57},              // 144
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 57},            // 145
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 57},             // 146
+		{Code: template.PrintInt, A: 12, Line: 57},                      // 147
+		{Code: template.Text, B: 483, C: 4, Line: 57},                   // 148 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 4149, Line: 58},              // 149
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 58},            // 150
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 58},             // 151
+		{Code: template.PrintInt, A: 12, Line: 58},                      // 152
+		{Code: template.Text, B: 311, C: 1, Line: 58},                   // 153 ">"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 58},            // 154
+		{Code: template.LookupInt, A: 11, B: 10, Line: 58},              // 155
+		{Code: template.Print, A: 11, Line: 58},                         // 156
+		{Code: template.Text, B: 312, C: 3, Line: 58},                   // 157 "</P"
+		{Code: template.LoadInt, A: 10, B: 4149, Line: 58},              // 158
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 58},            // 159
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 58},             // 160
+		{Code: template.PrintInt, A: 12, Line: 58},                      // 161
+		{Code: template.Text, B: 483, C: 4, Line: 58},                   // 162 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 4059, Line: 59},              // 163
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 59},            // 164
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 59},             // 165
+		{Code: template.PrintInt, A: 12, Line: 59},                      // 166
+		{Code: template.TextField, A: 9, B: 311, C: 1, D: 11, Line: 59}, // 167 ">"
+		{Code: template.Text, B: 312, C: 3, Line: 59},                   // 168 "</P"
+		{Code: template.LoadInt, A: 10, B: 4059, Line: 59},              // 169
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 59},            // 170
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 59},             // 171
+		{Code: template.PrintInt, A: 12, Line: 59},                      // 172
+		{Code: template.Text, B: 483, C: 4, Line: 59},                   // 173 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 4089, Line: 60},              // 174
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 60},            // 175
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 60},             // 176
+		{Code: template.PrintInt, A: 12, Line: 60},                      // 177
+		{Code: template.TextField, A: 9, B: 311, C: 1, D: 12, Line: 60}, // 178 ">"
+		{Code: template.Text, B: 312, C: 3, Line: 60},                   // 179 "</P"
+		{Code: template.LoadInt, A: 10, B: 4089, Line: 60},              // 180
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 60},            // 181
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 60},             // 182
+		{Code: template.PrintInt, A: 12, Line: 60},                      // 183
+		{Code: template.Text, B: 483, C: 4, Line: 60},                   // 184 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 4119, Line: 61},              // 185
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 61},            // 186
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 61},             // 187
+		{Code: template.PrintInt, A: 12, Line: 61},                      // 188
+		{Code: template.TextField, A: 9, B: 311, C: 1, D: 13, Line: 61}, // 189 ">"
+		{Code: template.Text, B: 312, C: 3, Line: 61},                   // 190 "</P"
+		{Code: template.LoadInt, A: 10, B: 4119, Line: 61},              // 191
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 61},            // 192
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 61},             // 193
+		{Code: template.PrintInt, A: 12, Line: 61},                      // 194
+		{Code: template.Text, B: 483, C: 4, Line: 61},                   // 195 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 4179, Line: 62},              // 196
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 62},            // 197
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 62},             // 198
+		{Code: template.PrintInt, A: 12, Line: 62},                      // 199
+		{Code: template.TextField, A: 9, B: 311, C: 1, D: 15, Line: 62}, // 200 ">"
+		{Code: template.Text, B: 312, C: 3, Line: 62},                   // 201 "</P"
+		{Code: template.LoadInt, A: 10, B: 4179, Line: 62},              // 202
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 62},            // 203
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 62},             // 204
+		{Code: template.PrintInt, A: 12, Line: 62},                      // 205
+		{Code: template.Text, B: 483, C: 4, Line: 62},                   // 206 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 27079, Line: 63},             // 207
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 63},            // 208
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 63},             // 209
+		{Code: template.PrintInt, A: 12, Line: 63},                      // 210
+		{Code: template.Text, B: 311, C: 1, Line: 63},                   // 211 ">"
+		{Code: template.PrintFieldInt, A: 9, B: 10, Line: 63},           // 212
+		{Code: template.Text, B: 312, C: 3, Line: 63},                   // 213 "</P"
+		{Code: template.LoadInt, A: 10, B: 27079, Line: 63},             // 214
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 63},            // 215
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 63},             // 216
+		{Code: template.PrintInt, A: 12, Line: 63},                      // 217
+		{Code: template.Text, B: 483, C: 4, Line: 63},                   // 218 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 27019, Line: 64},             // 219
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 64},            // 220
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 64},             // 221
+		{Code: template.PrintInt, A: 12, Line: 64},                      // 222
+		{Code: template.TextField, A: 9, B: 311, C: 1, D: 14, Line: 64}, // 223 ">"
+		{Code: template.Text, B: 312, C: 3, Line: 64},                   // 224 "</P"
+		{Code: template.LoadInt, A: 10, B: 27019, Line: 64},             // 225
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 64},            // 226
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 64},             // 227
+		{Code: template.PrintInt, A: 12, Line: 64},                      // 228
+		{Code: template.Text, B: 469, C: 3, Line: 64},                   // 229 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},            // 230
+		{Code: template.LookupInt, A: 11, B: 10, C: 11, Line: 65},       // 231
+		{Code: template.Print, A: 11, Line: 65},                         // 232
+		{Code: template.Text, B: 311, C: 1, Line: 65},                   // 233 ">"
+		{Code: template.PrintFieldInt, A: 9, B: 10, Line: 65},           // 234
+		{Code: template.Text, B: 473, C: 2, Line: 65},                   // 235 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},            // 236
+		{Code: template.LookupInt, A: 11, B: 10, C: 11, Line: 65},       // 237
+		{Code: template.Print, A: 11, Line: 65},                         // 238
+		{Code: template.Text, B: 483, C: 4, Line: 65},                   // 239 ">\n<P"
+		{Code: template.LoadInt, A: 10, B: 27679, Line: 66},             // 240
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 66},            // 241
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 66},             // 242
+		{Code: template.PrintInt, A: 12, Line: 66},                      // 243
+		{Code: template.Text, B: 311, C: 1, Line: 66},                   // 244 ">"
+		{Code: template.Field, A: 10, B: 9, C: 8, Line: 66},             // 245
+		{Code: template.JumpFalse, A: 10, B: 248, Line: 66},             // 246
+		{Code: template.Print, A: 10, Line: 66},                         // 247
+		{Code: template.Text, B: 312, C: 3, Line: 66},                   // 248 "</P"
+		{Code: template.LoadInt, A: 10, B: 27679, Line: 66},             // 249
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 66},            // 250
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 66},             // 251
+		{Code: template.PrintInt, A: 12, Line: 66},                      // 252
+		{Code: template.Text, B: 311, C: 1, Line: 66},                   // 253 ">"
+		{Code: template.Jump, B: 296, Line: 55},                         // 254
+		{Code: template.LoadText, A: 10, B: 487, Line: 68},              // 255 ""
+		{Code: template.Copy, A: 11, B: 10, Line: 68},                   // 256
+		{Code: template.Field, A: 12, B: 9, C: 10, Line: 69},            // 257
+		{Code: template.LoadInt, A: 14, B: 2, Line: 69},                 // 258
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 69},        // 259
+		{Code: template.JumpFalse, A: 13, B: 263, Line: 69},             // 260
+		{Code: template.LoadText, A: 15, B: 487, C: 1, Line: 69},        // 261 "7"
+		{Code: template.Copy, A: 11, B: 15, Line: 69},                   // 262
+		{Code: template.Text, B: 488, C: 4, Line: 69},                   // 263 "\n<P2"
+		{Code: template.JumpFalse, A: 11, B: 267, Line: 70},             // 264
+		{Code: template.Text, B: 492, C: 1, Line: 70},                   // 265 "4"
+		{Code: template.Jump, B: 268, Line: 70},                         // 266
+		{Code: template.Text, B: 131, C: 1, Line: 70},                   // 267 "3"
+		{Code: template.Text, B: 493, C: 7, Line: 70},                   // 268 "33></P2"
+		{Code: template.JumpFalse, A: 11, B: 272, Line: 70},             // 269
+		{Code: template.Text, B: 492, C: 1, Line: 70},                   // 270 "4"
+		{Code: template.Jump, B: 273, Line: 70},                         // 271
+		{Code: template.Text, B: 131, C: 1, Line: 70},                   // 272 "3"
+		{Code: template.Text, B: 500, C: 6, Line: 70},                   // 273 "33>\n<P"
+		{Code: template.Print, A: 11, Line: 71},                         // 274
+		{Code: template.TextField, A: 9, B: 506, C: 3, D: 11, Line: 71}, // 275 "35>"
+		{Code: template.Text, B: 312, C: 3, Line: 71},                   // 276 "</P"
+		{Code: template.Print, A: 11, Line: 71},                         // 277
+		{Code: template.Text, B: 509, C: 6, Line: 71},                   // 278 "35>\n<P"
+		{Code: template.Print, A: 11, Line: 72},                         // 279
+		{Code: template.TextField, A: 9, B: 515, C: 3, D: 12, Line: 72}, // 280 "36>"
+		{Code: template.Text, B: 312, C: 3, Line: 72},                   // 281 "</P"
+		{Code: template.Print, A: 11, Line: 72},                         // 282
+		{Code: template.Text, B: 518, C: 6, Line: 72},                   // 283 "36>\n<P"
+		{Code: template.Print, A: 11, Line: 73},                         // 284
+		{Code: template.TextField, A: 9, B: 524, C: 3, D: 13, Line: 73}, // 285 "34>"
+		{Code: template.Text, B: 312, C: 3, Line: 73},                   // 286 "</P"
+		{Code: template.Print, A: 11, Line: 73},                         // 287
+		{Code: template.Text, B: 527, C: 6, Line: 73},                   // 288 "34>\n<P"
+		{Code: template.JumpFalse, A: 11, B: 291, Line: 74},             // 289
+		{Code: template.Text, B: 533, C: 2, Line: 74},                   // 290 "70"
+		{Code: template.TextField, A: 9, B: 535, C: 2, D: 15, Line: 74}, // 291 "3>"
+		{Code: template.Text, B: 312, C: 3, Line: 74},                   // 292 "</P"
+		{Code: template.JumpFalse, A: 11, B: 295, Line: 74},             // 293
+		{Code: template.Text, B: 533, C: 2, Line: 74},                   // 294 "70"
+		{Code: template.Text, B: 535, C: 2, Line: 74},                   // 295 "3>"
+		{Code: template.Text, B: 463, C: 2, Line: 75},                   // 296 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},            // 297
+		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 76},       // 298
+		{Code: template.Print, A: 11, Line: 76},                         // 299
+		{Code: template.Text, B: 311, C: 1, Line: 76},                   // 300 ">"
+		{Code: template.JumpField, A: 9, B: 304, C: 9, Line: 76},        // 301
+		{Code: template.Text, B: 130, C: 1, Line: 76},                   // 302 "1"
+		{Code: template.Jump, B: 305, Line: 76},                         // 303
+		{Code: template.Text, B: 537, C: 1, Line: 76},                   // 304 "0"
+		{Code: template.Text, B: 473, C: 2, Line: 76},                   // 305 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},            // 306
+		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 76},       // 307
+		{Code: template.Print, A: 11, Line: 76},                         // 308
+		{Code: template.Text, B: 469, C: 3, Line: 76},                   // 309 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},            // 310
+		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 77},       // 311
+		{Code: template.Print, A: 11, Line: 77},                         // 312
+		{Code: template.Text, B: 311, C: 1, Line: 77},                   // 313 ">"
+		{Code: template.Field, A: 10, B: 9, C: 3, Line: 77},             // 314
+		{Code: template.LoadText, A: 12, B: 538, C: 9, Line: 77},        // 315 "dns-naptr"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 77},           // 316
+		{Code: template.JumpFalse, A: 11, B: 320, Line: 77},             // 317
+		{Code: template.Text, B: 547, C: 1, Line: 77},                   // 318 "2"
+		{Code: template.Jump, B: 321, Line: 77},                         // 319
+		{Code: template.Text, B: 537, C: 1, Line: 77},                   // 320 "0"
+		{Code: template.Text, B: 473, C: 2, Line: 77},                   // 321 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},            // 322
+		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 77},       // 323
+		{Code: template.Print, A: 11, Line: 77},                         // 324
+		{Code: template.Text, B: 469, C: 3, Line: 77},                   // 325 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},            // 326
+		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 78},       // 327
+		{Code: template.Print, A: 11, Line: 78},                         // 328
+		{Code: template.Text, B: 311, C: 1, Line: 78},                   // 329 ">"
+		{Code: template.Field, A: 10, B: 9, C: 3, Line: 78},             // 330
+		{Code: template.Lookup, A: 11, B: 10, C: 45, Line: 78},          // 331
+		{Code: template.Print, A: 11, Line: 78},                         // 332
+		{Code: template.Text, B: 473, C: 2, Line: 78},                   // 333 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},            // 334
+		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 78},       // 335
+		{Code: template.Print, A: 11, Line: 78},                         // 336
+		{Code: template.Text, B: 469, C: 3, Line: 78},                   // 337 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},            // 338
+		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 79},       // 339
+		{Code: template.Print, A: 11, Line: 79},                         // 340
+		{Code: template.Text, B: 465, C: 4, Line: 79},                   // 341 ">1</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},            // 342
+		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 79},       // 343
+		{Code: template.Print, A: 11, Line: 79},                         // 344
+		{Code: template.Text, B: 469, C: 3, Line: 79},                   // 345 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},            // 346
+		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},       // 347
+		{Code: template.Print, A: 11, Line: 80},                         // 348
+		{Code: template.Text, B: 311, C: 1, Line: 80},                   // 349 ">"
+		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 80},           // 350
+		{Code: template.Text, B: 473, C: 2, Line: 80},                   // 351 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},            // 352
+		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},       // 353
+		{Code: template.Print, A: 11, Line: 80},                         // 354
+		{Code: template.Text, B: 469, C: 3, Line: 80},                   // 355 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},            // 356
+		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 81},       // 357
+		{Code: template.Print, A: 11, Line: 81},                         // 358
+		{Code: template.Text, B: 548, C: 5, Line: 81},                   // 359 ">60</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},            // 360
+		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 81},       // 361
+		{Code: template.Print, A: 11, Line: 81},                         // 362
+		{Code: template.Text, B: 469, C: 3, Line: 81},                   // 363 ">\n<"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},            // 364
+		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 82},       // 365
+		{Code: template.Print, A: 11, Line: 82},                         // 366
+		{Code: template.Text, B: 311, C: 1, Line: 82},                   // 367 ">"
+		{Code: template.Field, A: 10, B: 9, C: 7, Line: 82},             // 368
+		{Code: template.Lookup, A: 11, B: 10, C: 41, Line: 82},          // 369
+		{Code: template.Print, A: 11, Line: 82},                         // 370
+		{Code: template.Text, B: 473, C: 2, Line: 82},                   // 371 "</"
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},            // 372
+		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 82},       // 373
+		{Code: template.Print, A: 11, Line: 82},                         // 374
+		{Code: template.Text, B: 311, C: 1, Line: 82},                   // 375 ">"
+		{Code: template.JumpField, A: 1, B: 429, C: 28, Line: 84},       // 376
+		{Code: template.Field, A: 10, B: 9, C: 10, Line: 85},            // 377
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 85},            // 378
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 85},             // 379
+		{Code: template.Copy, A: 13, B: 12, Line: 85},                   // 380
+		{Code: template.Add, A: 14, B: 13, C: 13, Line: 86},             // 381
+		{Code: template.Copy, A: 15, B: 14, Line: 86},                   // 382
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 87},             // 383
+		{Code: template.Add, A: 17, B: 16, C: 13, Line: 87},             // 384
+		{Code: template.Copy, A: 18, B: 17, Line: 87},                   // 385
+		{Code: template.LoadText, A: 19, B: 487, Line: 88},              // 386 ""
+		{Code: template.Copy, A: 20, B: 19, Line: 88},                   // 387
+		{Code: template.Field, A: 21, B: 1, C: 28, Line: 89},            // 388
+		{Code: template.Copy, A: 22, B: 21, Line: 89},                   // 389
+		{Code: template.Range, A: 22, B: 415, Line: 89},                 // 390
+		{Code: template.Item, A: 22, B: 24, C: 25, Line: 89},            // 391
+		{Code: template.JumpField, A: 24, B: 401, C: 1, Line: 90},       // 392
+		{Code: template.JumpFalse, A: 5, B: 398, Line: 90},              // 393
+		{Code: template.Field, A: 26, B: 24, Line: 90},                  // 394
+		{Code: template.Lookup, A: 27, B: 26, C: 6, Line: 90},           // 395
+		{Code: template.Copy, A: 20, B: 27, Line: 90},                   // 396
+		{Code: template.Jump, B: 401, Line: 90},                         // 397
+		{Code: template.Field, A: 26, B: 24, Line: 90},                  // 398
+		{Code: template.Lookup, A: 27, B: 26, C: 7, Line: 90},           // 399
+		{Code: template.Copy, A: 20, B: 27, Line: 90},                   // 400
+		{Code: template.LoadInt, A: 26, B: 1, Line: 91},                 // 401
+		{Code: template.Add, A: 27, B: 25, C: 26, Line: 91},             // 402
+		{Code: template.Add, A: 28, B: 18, C: 27, Line: 91},             // 403
+		{Code: template.Copy, A: 29, B: 28, Line: 91},                   // 404
+		{Code: template.Text, B: 463, C: 2, Line: 91},                   // 405 "\n<"
+		{Code: template.LookupInt, A: 30, B: 29, C: 25, Line: 92},       // 406
+		{Code: template.Print, A: 30, Line: 92},                         // 407
+		{Code: template.Text, B: 311, C: 1, Line: 92},                   // 408 ">"
+		{Code: template.Print, A: 20, Line: 92},                         // 409
+		{Code: template.Text, B: 473, C: 2, Line: 92},                   // 410 "</"
+		{Code: template.LookupInt, A: 30, B: 29, C: 25, Line: 92},       // 411
+		{Code: template.Print, A: 30, Line: 92},                         // 412
+		{Code: template.Text, B: 311, C: 1, Line: 92},                   // 413 ">"
+		{Code: template.Next, A: 22, B: 391, Line: 89},                  // 414
+		{Code: template.JumpFalse, A: 5, B: 429, Line: 94},              // 415
+		{Code: template.Text, B: 463, C: 2, Line: 94},                   // 416 "\n<"
+		{Code: template.LoadInt, A: 21, B: 8, Line: 95},                 // 417
+		{Code: template.Add, A: 22, B: 18, C: 21, Line: 95},             // 418
+		{Code: template.LookupInt, A: 23, B: 22, C: 25, Line: 95},       // 419
+		{Code: template.Print, A: 23, Line: 95},                         // 420
+		{Code: template.Text, B: 311, C: 1, Line: 95},                   // 421 ">"
+		{Code: template.Print, A: 20, Line: 95},                         // 422
+		{Code: template.Text, B: 473, C: 2, Line: 95},                   // 423 "</"
+		{Code: template.LoadInt, A: 21, B: 8, Line: 95},                 // 424
+		{Code: template.Add, A: 22, B: 18, C: 21, Line: 95},             // 425
+		{Code: template.LookupInt, A: 23, B: 22, C: 25, Line: 95},       // 426
+		{Code: template.Print, A: 23, Line: 95},                         // 427
+		{Code: template.Text, B: 311, C: 1, Line: 95},                   // 428 ">"
+		{Code: template.Next, A: 7, B: 91, Line: 50},                    // 429
+		{Code: template.Field, A: 6, C: 26, Line: 99},                   // 430
+		{Code: template.Copy, A: 7, B: 6, Line: 99},                     // 431
+		{Code: template.Range, A: 7, B: 456, Line: 99},                  // 432
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 99},               // 433
+		{Code: template.Text, B: 463, C: 2, Line: 99},                   // 434 "\n<"
+		{Code: template.Field, A: 10, B: 9, C: 1, Line: 100},            // 435
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 100},       // 436
+		{Code: template.Print, A: 11, Line: 100},                        // 437
+		{Code: template.Text, B: 553, C: 4, Line: 100},                  // 438 ">0</"
+		{Code: template.Field, A: 10, B: 9, C: 1, Line: 100},            // 439
+		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 100},       // 440
+		{Code: template.Print, A: 11, Line: 100},                        // 441
+		{Code: template.Text, B: 311, C: 1, Line: 100},                  // 442 ">"
+		{Code: template.JumpFalse, A: 5, B: 455, Line: 101},             // 443
+		{Code: template.Text, B: 302, C: 3, Line: 101},                  // 444 "\n<P"
+		{Code: template.LoadInt, A: 10, B: 4594, Line: 102},             // 445
+		{Code: template.Field, A: 11, B: 9, C: 1, Line: 102},            // 446
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 102},            // 447
+		{Code: template.PrintInt, A: 12, Line: 102},                     // 448
+		{Code: template.Text, B: 557, C: 5, Line: 102},                  // 449 ">0</P"
+		{Code: template.LoadInt, A: 10, B: 4594, Line: 102},             // 450
+		{Code: template.Field, A: 11, B: 9, C: 1, Line: 102},            // 451
+		{Code: template.Add, A: 12, B: 10, C: 11, Line: 102},            // 452
+		{Code: template.PrintInt, A: 12, Line: 102},                     // 453
+		{Code: template.Text, B: 311, C: 1, Line: 102},                  // 454 ">"
+		{Code: template.Next, A: 7, B: 433, Line: 99},                   // 455
+		{Code: template.Field, A: 6, C: 29, Line: 105},                  // 456
+		{Code: template.Copy, A: 7, B: 6, Line: 105},                    // 457
+		{Code: template.Range, A: 7, B: 465, Line: 105},                 // 458
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 105},              // 459
+		{Code: template.TextField, A: 9, B: 463, C: 2, Line: 106},       // 460 "\n<"
+		{Code: template.TextField, A: 9, B: 311, C: 1, D: 1, Line: 106}, // 461 ">"
+		{Code: template.TextField, A: 9, B: 473, C: 2, Line: 106},       // 462 "</"
+		{Code: template.Text, B: 311, C: 1, Line: 106},                  // 463 ">"
+		{Code: template.Next, A: 7, B: 459, Line: 105},                  // 464
+		{Code: template.Text, B: 562, C: 27, Line: 107},                 // 465 "\n</config>\n</gs_provision>\n"
 	},
 }
 
@@ -6993,6 +8119,21 @@ var yealinkTables = []template.Table{
 		"opus\topus\n" +
 		"pcma\tpcma\n" +
 		"pcmu\tpcmu\n"},
+	{Name: "codec_payload", Words: "g722\t9\n" +
+		"g729\t18\n" +
+		"opus\t\n" +
+		"pcma\t8\n" +
+		"pcmu\t0\n"},
+	{Name: "codec_place", Words: "g722\t6\n" +
+		"g729\t5\n" +
+		"opus\t13\n" +
+		"pcma\t2\n" +
+		"pcmu\t1\n"},
+	{Name: "codec_type", Words: "g722\tG722\n" +
+		"g729\tG729\n" +
+		"opus\t\n" +
+		"pcma\tPCMA\n" +
+		"pcmu\tPCMU\n"},
 	{Name: "key", Words: "blf\t16\n" +
 		"conference\t1\n" +
 		"directory\t61\n" +
@@ -7006,6 +8147,20 @@ var yealinkTables = []template.Table{
 		"none\t0\n" +
 		"park\t10\n" +
 		"retrieve-park\t56\n" +
+		"speed-dial\t13\n" +
+		"transfer\t3\n" +
+		"voicemail\t12\n"},
+	{Name: "key_before_81", Words: "blf\t16\n" +
+		"conference\t1\n" +
+		"dnd\t5\n" +
+		"dtmf\t11\n" +
+		"forward\t2\n" +
+		"group-pickup\t23\n" +
+		"hold\t4\n" +
+		"intercom\t14\n" +
+		"line\t15\n" +
+		"none\t0\n" +
+		"park\t10\n" +
 		"speed-dial\t13\n" +
 		"transfer\t3\n" +
 		"voicemail\t12\n"},
@@ -7033,6 +8188,16 @@ var yealinkTables = []template.Table{
 		"zh-Hans\tChinese_S\n" +
 		"zh-Hant\tChinese_T\n" +
 		"zh-TW\tChinese_T\n"},
+	{Name: "memory_key", Words: "10\tmemorykey.4\n" +
+		"11\tmemorykey.5\n" +
+		"12\tmemorykey.6\n" +
+		"13\tmemorykey.7\n" +
+		"14\tmemorykey.8\n" +
+		"15\tmemorykey.9\n" +
+		"16\tmemorykey.10\n" +
+		"7\tmemorykey.1\n" +
+		"8\tmemorykey.2\n" +
+		"9\tmemorykey.3\n"},
 	{Name: "srtp", Words: "off\t0\n" +
 		"optional\t1\n" +
 		"required\t2\n"},
@@ -7075,24 +8240,18 @@ var yealinkMacBoot = template.Program{
 
 var yealinkMacCfg = template.Program{
 	Source: "mac.cfg.tmpl",
-	Cells:  14,
+	Cells:  39,
 	Escape: keyvalue.Append,
 	Root:   profile.Phone,
 	Tables: yealinkTables,
-	Text: "#!version:1.0.0.1\n" +
-		"static.auto_provision.server.url = \n" +
-		"static.auto_provision.server.username = \n" +
-		"static.auto_provision.server.password = \n" +
-		"static.auto_provision.power_on = 1\n" +
-		"static.auto_provision.repeat.enable = 1\n" +
-		"static.auto_provision.repeat.minutes = \n" +
-		"static.auto_provision.weekly.enable = 0\n" +
-		"static.auto_provision.flexible.enable = 0\n" +
-		"static.auto_provision.pnp_enable = 0\n" +
-		"static.firmware.url = \n" +
-		"static.security.user_password = admin:\n" +
+	Text: "static.v70v72v73#!version:1.0.0.1\n" +
+		"auto_provision.server.url = auto_provision.server.username = auto_provision.server.password = \n" +
+		"auto_provision.mode = 6\n" +
+		"auto_provision.schedule.periodic_minute = auto_provision.power_on = 1auto_provision.repeat.enable = 1\n" +
+		"auto_provision.repeat.minutes = auto_provision.weekly.enable = 0\n" +
+		"static.auto_provision.flexible.enable = 0auto_provision.pnp_enable = 0firmware.url = security.user_password = admin:\n" +
 		"sip.notify_reboot_enable = 0\n" +
-		"sip.reg_surge_prevention = 0\n" +
+		"sip.reg_surge_prevention = 0dect\n" +
 		"lang.gui = \n" +
 		"lang.wui = \n" +
 		"local_time.ntp_server = \n" +
@@ -7113,313 +8272,580 @@ var yealinkMacCfg = template.Program{
 		"features.pickup.direct_pickup_code = \n" +
 		"features.pickup.direct_pickup_enable = 0\n" +
 		"account..enable = 1\n" +
-		"account..label = .display_name = .user_name = .auth_name = .password = .sip_server.1.address = .sip_server.1.port = .sip_server.1.transport_type = .sip_server.1.expires = .reg_failed_retry_min_time = 30\n" +
-		"account..reg_failed_retry_max_time = 600.outbound_proxy_enable = 1\n" +
-		"account..outbound_proxy.1.address = .outbound_proxy.1.port = .outbound_proxy_enable = 0.srtp_encryption = blf.blf.subscribe_period = .subscribe_mwi = 1\n" +
-		"voice_mail.number.%NULL%.codec..enable = .priority = .enable = 0\n" +
-		"expansion_module..key..type = .line = .value = .extension = \n" +
-		"linekey..type = 0\n",
+		"account..label = .display_name = .user_name = .auth_name = .password = accountserverstemplate.sip_server.template = \n" +
+		"template..name = .sip_server_host = .sip_server_port = .expires = .transport = ..sip_server.1.address = .sip_server.1.port = .sip_server.1.transport_type = .sip_server.1.expires = .reg_fail_retry_interval = 120.reg_failed_retry_min_time = 30\n" +
+		"account..reg_failed_retry_max_time = 600.outbound_host = .outbound_port = .outbound_proxy_enable = 1.outbound_proxy.1.address = .outbound_proxy.1.port = .outbound_proxy_enable = 0requiredthis firmware cannot be told to require SRTP.srtp_encryption = blf.blf.subscribe_period = .subscribe_mwi = 1\n" +
+		"voice_mail.number.%NULL%opusopus is not a codec of this firmware.codec..enable = .priority = .payload_type = .rtpmap = handsets\n" +
+		"handset..incoming_lines = .dial_out_lines = .dial_out_default_line = .enable = 0memory-after-3memory-after-6\n" +
+		"expansion_module..key..type = .line = .value = .extension = .pickup_value = linekey..type = 0\n" +
+		"linekey.",
 	Ops: []template.Op{
-		{Code: template.Text, C: 17, Line: 4},                             // 0 "#!version:1.0.0.1"
-		{Code: template.TextField, B: 17, C: 36, D: 19, Line: 7},          // 1 "\nstatic.auto_provision.server.url = "
-		{Code: template.Field, A: 1, C: 20, Line: 8},                      // 2
-		{Code: template.JumpFalse, A: 1, B: 7, Line: 8},                   // 3
-		{Code: template.TextField, B: 53, C: 41, D: 16, Line: 9},          // 4 "\nstatic.auto_provision.server.username = "
-		{Code: template.Text, B: 94, C: 41, Line: 9},                      // 5 "\nstatic.auto_provision.server.password = "
-		{Code: template.Print, A: 1, Line: 10},                            // 6
-		{Code: template.Text, B: 135, C: 115, Line: 11},                   // 7 "\nstatic.auto_provision.power_on = 1\nstatic.auto_provision.repeat.enable = 1\nstatic.auto_provision.repeat.minutes = "
-		{Code: template.PrintFieldInt, B: 21, Line: 14},                   // 8
-		{Code: template.Text, B: 250, C: 82, Line: 14},                    // 9 "\nstatic.auto_provision.weekly.enable = 0\nstatic.auto_provision.flexible.enable = 0"
-		{Code: template.Text, B: 332, C: 37, Line: 17},                    // 10 "\nstatic.auto_provision.pnp_enable = 0"
-		{Code: template.Field, A: 1, C: 12, Line: 19},                     // 11
-		{Code: template.JumpFalse, A: 1, B: 15, Line: 19},                 // 12
-		{Code: template.Text, B: 369, C: 23, Line: 19},                    // 13 "\nstatic.firmware.url = "
-		{Code: template.Print, A: 1, Line: 20},                            // 14
-		{Code: template.Field, A: 1, C: 8, Line: 22},                      // 15
-		{Code: template.JumpFalse, A: 1, B: 19, Line: 22},                 // 16
-		{Code: template.Text, B: 392, C: 39, Line: 22},                    // 17 "\nstatic.security.user_password = admin:"
-		{Code: template.Print, A: 1, Line: 23},                            // 18
-		{Code: template.Text, B: 431, C: 57, Line: 25},                    // 19 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
-		{Code: template.JumpField, B: 23, C: 23, Line: 27},                // 20
-		{Code: template.PrintFieldInt, B: 23, Line: 27},                   // 21
-		{Code: template.Jump, B: 24, Line: 27},                            // 22
-		{Code: template.Text, B: 488, C: 1, Line: 27},                     // 23 "0"
-		{Code: template.Field, A: 1, C: 6, Line: 28},                      // 24
-		{Code: template.JumpFalse, A: 1, B: 32, Line: 28},                 // 25
-		{Code: template.Text, B: 489, C: 12, Line: 28},                    // 26 "\nlang.gui = "
-		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 29},               // 27
-		{Code: template.Print, A: 2, Line: 29},                            // 28
-		{Code: template.Text, B: 501, C: 12, Line: 29},                    // 29 "\nlang.wui = "
-		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 30},               // 30
-		{Code: template.Print, A: 2, Line: 30},                            // 31
-		{Code: template.Field, A: 1, C: 7, Line: 32},                      // 32
-		{Code: template.Copy, A: 2, B: 1, Line: 32},                       // 33
-		{Code: template.Range, A: 2, B: 42, Line: 32},                     // 34
-		{Code: template.Item, A: 2, B: 4, C: 5, Line: 32},                 // 35
-		{Code: template.Text, B: 513, C: 22, Line: 32},                    // 36 "\nlocal_time.ntp_server"
-		{Code: template.LoadInt, A: 6, B: 1, Line: 33},                    // 37
-		{Code: template.Add, A: 7, B: 5, C: 6, Line: 33},                  // 38
-		{Code: template.PrintInt, A: 7, Line: 33},                         // 39
-		{Code: template.TextField, A: 4, B: 535, C: 3, Line: 33},          // 40 " = "
-		{Code: template.Next, A: 2, B: 35, Line: 32},                      // 41
-		{Code: template.JumpField, B: 44, C: 7, Line: 35},                 // 42
-		{Code: template.Text, B: 538, C: 36, Line: 35},                    // 43 "\nlocal_time.manual_ntp_srv_prior = 1"
-		{Code: template.Field, A: 1, C: 24, Line: 38},                     // 44
-		{Code: template.JumpFalse, A: 1, B: 94, Line: 38},                 // 45
-		{Code: template.Text, B: 574, C: 49, Line: 38},                    // 46 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
-		{Code: template.Field, A: 3, B: 1, C: 2, Line: 40},                // 47
-		{Code: template.Copy, A: 2, B: 3, Line: 40},                       // 48
-		{Code: template.JumpTrue, A: 2, B: 52, Line: 40},                  // 49
-		{Code: template.Field, A: 4, B: 1, C: 3, Line: 40},                // 50
-		{Code: template.Copy, A: 2, B: 4, Line: 40},                       // 51
-		{Code: template.JumpFalse, A: 2, B: 59, Line: 40},                 // 52
-		{Code: template.PrintField, A: 1, B: 1, Line: 40},                 // 53
-		{Code: template.PrintFieldInt, A: 1, B: 2, Line: 40},              // 54
-		{Code: template.JumpField, A: 1, B: 58, C: 3, Line: 40},           // 55
-		{Code: template.Text, B: 623, C: 1, Line: 40},                     // 56 ":"
-		{Code: template.PrintFieldInt, A: 1, B: 3, Line: 40},              // 57
-		{Code: template.Jump, B: 60, Line: 40},                            // 58
-		{Code: template.Text, B: 488, C: 1, Line: 40},                     // 59 "0"
-		{Code: template.JumpField, A: 1, B: 93, C: 4, Line: 41},           // 60
-		{Code: template.Field, A: 3, B: 1, C: 6, Line: 42},                // 61
-		{Code: template.Field, A: 4, B: 3, C: 5, Line: 42},                // 62
-		{Code: template.Copy, A: 2, B: 4, Line: 42},                       // 63
-		{Code: template.JumpFalse, A: 2, B: 68, Line: 42},                 // 64
-		{Code: template.Field, A: 5, B: 1, C: 7, Line: 42},                // 65
-		{Code: template.Field, A: 6, B: 5, C: 5, Line: 42},                // 66
-		{Code: template.Copy, A: 2, B: 6, Line: 42},                       // 67
-		{Code: template.Not, A: 7, B: 2, Line: 42},                        // 68
-		{Code: template.JumpFalse, A: 7, B: 72, Line: 42},                 // 69
-		{Code: template.Fail, B: 624, C: 67, Line: 42},                    // 70 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 8, Line: 42},                            // 71
-		{Code: template.Text, B: 691, C: 81, Line: 42},                    // 72 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
-		{Code: template.Field, A: 2, B: 1, C: 6, Line: 45},                // 73
-		{Code: template.PrintFieldInt, A: 2, Line: 137},                   // 74
-		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 75 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 137},             // 76
-		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 77 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 137},             // 78
-		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 79 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 137},             // 80
-		{Code: template.Text, B: 773, C: 23, Line: 45},                    // 81 "\nlocal_time.end_time = "
-		{Code: template.Field, A: 2, B: 1, C: 7, Line: 46},                // 82
-		{Code: template.PrintFieldInt, A: 2, Line: 137},                   // 83
-		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 84 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 137},             // 85
-		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 86 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 137},             // 87
-		{Code: template.Text, B: 772, C: 1, Line: 137},                    // 88 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 137},             // 89
-		{Code: template.Text, B: 796, C: 26, Line: 46},                    // 90 "\nlocal_time.offset_time = "
-		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 47},              // 91
-		{Code: template.Jump, B: 94, Line: 41},                            // 92
-		{Code: template.Text, B: 822, C: 27, Line: 48},                    // 93 "\nlocal_time.summer_time = 0"
-		{Code: template.Field, A: 1, C: 11, Line: 52},                     // 94
-		{Code: template.JumpField, A: 1, B: 103, C: 1, Line: 52},          // 95
-		{Code: template.Text, B: 849, C: 32, Line: 52},                    // 96 "\nremote_phonebook.data.1.name = "
-		{Code: template.Field, A: 2, C: 11, Line: 53},                     // 97
-		{Code: template.PrintField, A: 2, Line: 53},                       // 98
-		{Code: template.Text, B: 881, C: 31, Line: 53},                    // 99 "\nremote_phonebook.data.1.url = "
-		{Code: template.Field, A: 2, C: 11, Line: 54},                     // 100
-		{Code: template.PrintField, A: 2, B: 1, Line: 54},                 // 101
-		{Code: template.Jump, B: 104, Line: 52},                           // 102
-		{Code: template.Text, B: 912, C: 75, Line: 55},                    // 103 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
-		{Code: template.JumpField, B: 107, C: 10, Line: 59},               // 104
-		{Code: template.TextField, B: 987, C: 79, D: 10, Line: 61},        // 105 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
-		{Code: template.Jump, B: 108, Line: 59},                           // 106
-		{Code: template.Text, B: 1066, C: 41, Line: 62},                   // 107 "\nfeatures.pickup.direct_pickup_enable = 0"
-		{Code: template.Copy, A: 1, Line: 65},                             // 108
-		{Code: template.Field, A: 2, C: 25, Line: 66},                     // 109
-		{Code: template.Copy, A: 3, B: 2, Line: 66},                       // 110
-		{Code: template.Range, A: 3, B: 202, Line: 66},                    // 111
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 66},                 // 112
-		{Code: template.Field, A: 6, B: 5, C: 10, Line: 67},               // 113
-		{Code: template.Copy, A: 7, B: 6, Line: 67},                       // 114
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 68},           // 115 "\naccount."
-		{Code: template.TextInt, A: 7, B: 1116, C: 20, Line: 69},          // 116 ".enable = 1\naccount."
-		{Code: template.TextField, A: 5, B: 1136, C: 9, D: 14, Line: 69},  // 117 ".label = "
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 70},           // 118 "\naccount."
-		{Code: template.TextField, A: 5, B: 1145, C: 16, D: 15, Line: 70}, // 119 ".display_name = "
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 71},           // 120 "\naccount."
-		{Code: template.TextField, A: 5, B: 1161, C: 13, D: 11, Line: 71}, // 121 ".user_name = "
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 72},           // 122 "\naccount."
-		{Code: template.TextField, A: 5, B: 1174, C: 13, D: 12, Line: 72}, // 123 ".auth_name = "
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 73},           // 124 "\naccount."
-		{Code: template.TextField, A: 5, B: 1187, C: 12, D: 13, Line: 73}, // 125 ".password = "
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 74},           // 126 "\naccount."
-		{Code: template.TextField, A: 5, B: 1199, C: 24, D: 1, Line: 74},  // 127 ".sip_server.1.address = "
-		{Code: template.Field, A: 8, B: 5, C: 2, Line: 75},                // 128
-		{Code: template.JumpFalse, A: 8, B: 132, Line: 75},                // 129
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 76},           // 130 "\naccount."
-		{Code: template.TextInt, A: 8, B: 1223, C: 21, Line: 76},          // 131 ".sip_server.1.port = "
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 78},           // 132 "\naccount."
-		{Code: template.Text, B: 1244, C: 31, Line: 78},                   // 133 ".sip_server.1.transport_type = "
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 78},                // 134
-		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 78},               // 135
-		{Code: template.Print, A: 9, Line: 78},                            // 136
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 79},           // 137 "\naccount."
-		{Code: template.Text, B: 1275, C: 24, Line: 79},                   // 138 ".sip_server.1.expires = "
-		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 79},             // 139
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 82},           // 140 "\naccount."
-		{Code: template.TextInt, A: 7, B: 1299, C: 40, Line: 83},          // 141 ".reg_failed_retry_min_time = 30\naccount."
-		{Code: template.Text, B: 1339, C: 32, Line: 83},                   // 142 ".reg_failed_retry_max_time = 600"
-		{Code: template.JumpField, A: 5, B: 152, C: 4, Line: 84},          // 143
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 85},           // 144 "\naccount."
-		{Code: template.TextInt, A: 7, B: 1371, C: 35, Line: 86},          // 145 ".outbound_proxy_enable = 1\naccount."
-		{Code: template.TextField, A: 5, B: 1406, C: 28, D: 4, Line: 86},  // 146 ".outbound_proxy.1.address = "
-		{Code: template.Field, A: 8, B: 5, C: 5, Line: 87},                // 147
-		{Code: template.JumpFalse, A: 8, B: 151, Line: 87},                // 148
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 88},           // 149 "\naccount."
-		{Code: template.TextInt, A: 8, B: 1434, C: 25, Line: 88},          // 150 ".outbound_proxy.1.port = "
-		{Code: template.Jump, B: 154, Line: 84},                           // 151
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 91},           // 152 "\naccount."
-		{Code: template.Text, B: 1459, C: 26, Line: 91},                   // 153 ".outbound_proxy_enable = 0"
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 93},           // 154 "\naccount."
-		{Code: template.Text, B: 1485, C: 19, Line: 93},                   // 155 ".srtp_encryption = "
-		{Code: template.Field, A: 8, B: 5, C: 7, Line: 93},                // 156
-		{Code: template.Lookup, A: 9, B: 8, C: 3, Line: 93},               // 157
-		{Code: template.Print, A: 9, Line: 93},                            // 158
-		{Code: template.Field, A: 8, B: 1, C: 30, Line: 94},               // 159
-		{Code: template.LoadText, A: 9, B: 1504, C: 3, Line: 94},          // 160 "blf"
-		{Code: template.Has, A: 10, B: 8, C: 9, Line: 94},                 // 161
-		{Code: template.JumpFalse, A: 10, B: 166, Line: 94},               // 162
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 95},           // 163 "\naccount."
-		{Code: template.Text, B: 1507, C: 24, Line: 95},                   // 164 ".blf.subscribe_period = "
-		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 95},             // 165
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 97},           // 166 "\naccount."
-		{Code: template.Text, B: 1531, C: 17, Line: 97},                   // 167 ".subscribe_mwi = "
-		{Code: template.JumpField, A: 5, B: 171, C: 9, Line: 97},          // 168
-		{Code: template.Text, B: 1548, C: 1, Line: 97},                    // 169 "1"
-		{Code: template.Jump, B: 172, Line: 97},                           // 170
-		{Code: template.Text, B: 488, C: 1, Line: 97},                     // 171 "0"
-		{Code: template.TextInt, A: 7, B: 1549, C: 19, Line: 98},          // 172 "\nvoice_mail.number."
-		{Code: template.Text, B: 535, C: 3, Line: 98},                     // 173 " = "
-		{Code: template.JumpField, A: 5, B: 177, C: 8, Line: 98},          // 174
-		{Code: template.PrintField, A: 5, B: 8, Line: 98},                 // 175
-		{Code: template.Jump, B: 178, Line: 98},                           // 176
-		{Code: template.Text, B: 1568, C: 6, Line: 98},                    // 177 "%NULL%"
-		{Code: template.Field, A: 8, B: 1, C: 28, Line: 99},               // 178
-		{Code: template.Copy, A: 9, B: 8, Line: 99},                       // 179
-		{Code: template.Range, A: 9, B: 201, Line: 99},                    // 180
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 99},                // 181
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 100},          // 182 "\naccount."
-		{Code: template.Text, B: 1574, C: 7, Line: 100},                   // 183 ".codec."
-		{Code: template.Field, A: 12, B: 11, Line: 100},                   // 184
-		{Code: template.Lookup, A: 13, B: 12, Line: 100},                  // 185
-		{Code: template.Print, A: 13, Line: 100},                          // 186
-		{Code: template.Text, B: 1581, C: 10, Line: 100},                  // 187 ".enable = "
-		{Code: template.JumpField, A: 11, B: 191, C: 1, Line: 100},        // 188
-		{Code: template.Text, B: 1548, C: 1, Line: 100},                   // 189 "1"
-		{Code: template.Jump, B: 192, Line: 100},                          // 190
-		{Code: template.Text, B: 488, C: 1, Line: 100},                    // 191 "0"
-		{Code: template.JumpField, A: 11, B: 200, C: 1, Line: 101},        // 192
-		{Code: template.TextInt, A: 7, B: 1107, C: 9, Line: 102},          // 193 "\naccount."
-		{Code: template.Text, B: 1574, C: 7, Line: 102},                   // 194 ".codec."
-		{Code: template.Field, A: 12, B: 11, Line: 102},                   // 195
-		{Code: template.Lookup, A: 13, B: 12, Line: 102},                  // 196
-		{Code: template.Print, A: 13, Line: 102},                          // 197
-		{Code: template.Text, B: 1591, C: 12, Line: 102},                  // 198 ".priority = "
-		{Code: template.PrintFieldInt, A: 11, B: 2, Line: 102},            // 199
-		{Code: template.Next, A: 9, B: 181, Line: 99},                     // 200
-		{Code: template.Next, A: 3, B: 112, Line: 66},                     // 201
-		{Code: template.Field, A: 2, C: 26, Line: 106},                    // 202
-		{Code: template.Copy, A: 3, B: 2, Line: 106},                      // 203
-		{Code: template.Range, A: 3, B: 210, Line: 106},                   // 204
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 106},                // 205
-		{Code: template.Text, B: 1107, C: 9, Line: 106},                   // 206 "\naccount."
-		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 107},             // 207
-		{Code: template.Text, B: 1603, C: 11, Line: 107},                  // 208 ".enable = 0"
-		{Code: template.Next, A: 3, B: 205, Line: 106},                    // 209
-		{Code: template.Field, A: 2, C: 4, Line: 109},                     // 210
-		{Code: template.Copy, A: 3, B: 2, Line: 109},                      // 211
-		{Code: template.Range, A: 3, B: 278, Line: 109},                   // 212
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 109},                // 213
-		{Code: template.Field, A: 6, B: 5, C: 1, Line: 110},               // 214
-		{Code: template.Copy, A: 7, B: 6, Line: 110},                      // 215
-		{Code: template.JumpField, A: 5, B: 251, Line: 111},               // 216
-		{Code: template.Field, A: 8, B: 5, Line: 112},                     // 217
-		{Code: template.Copy, A: 9, B: 8, Line: 112},                      // 218
-		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 113},         // 219 "\nexpansion_module."
-		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 113},          // 220 ".key."
-		{Code: template.Text, B: 1637, C: 8, Line: 113},                   // 221 ".type = "
-		{Code: template.Field, A: 10, B: 5, C: 2, Line: 113},              // 222
-		{Code: template.Lookup, A: 11, B: 10, C: 1, Line: 113},            // 223
-		{Code: template.Print, A: 11, Line: 113},                          // 224
-		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 114},         // 225 "\nexpansion_module."
-		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 114},          // 226 ".key."
-		{Code: template.Text, B: 1645, C: 8, Line: 114},                   // 227 ".line = "
-		{Code: template.PrintFieldInt, A: 5, B: 3, Line: 114},             // 228
-		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 115},         // 229 "\nexpansion_module."
-		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 115},          // 230 ".key."
-		{Code: template.Text, B: 1653, C: 9, Line: 115},                   // 231 ".value = "
-		{Code: template.JumpField, A: 5, B: 235, C: 4, Line: 115},         // 232
-		{Code: template.PrintField, A: 5, B: 4, Line: 115},                // 233
-		{Code: template.Jump, B: 236, Line: 115},                          // 234
-		{Code: template.Text, B: 1568, C: 6, Line: 115},                   // 235 "%NULL%"
-		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 116},         // 236 "\nexpansion_module."
-		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 116},          // 237 ".key."
-		{Code: template.Text, B: 1136, C: 9, Line: 116},                   // 238 ".label = "
-		{Code: template.JumpField, A: 5, B: 242, C: 5, Line: 116},         // 239
-		{Code: template.PrintField, A: 5, B: 5, Line: 116},                // 240
-		{Code: template.Jump, B: 243, Line: 116},                          // 241
-		{Code: template.Text, B: 1568, C: 6, Line: 116},                   // 242 "%NULL%"
-		{Code: template.TextInt, A: 9, B: 1614, C: 18, Line: 117},         // 243 "\nexpansion_module."
-		{Code: template.TextInt, A: 7, B: 1632, C: 5, Line: 117},          // 244 ".key."
-		{Code: template.Text, B: 1662, C: 13, Line: 117},                  // 245 ".extension = "
-		{Code: template.JumpField, A: 5, B: 249, C: 6, Line: 117},         // 246
-		{Code: template.PrintField, A: 5, B: 6, Line: 117},                // 247
-		{Code: template.Jump, B: 250, Line: 117},                          // 248
-		{Code: template.Text, B: 1568, C: 6, Line: 117},                   // 249 "%NULL%"
-		{Code: template.Jump, B: 277, Line: 111},                          // 250
-		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 119},          // 251 "\nlinekey."
-		{Code: template.Text, B: 1637, C: 8, Line: 119},                   // 252 ".type = "
-		{Code: template.Field, A: 8, B: 5, C: 2, Line: 119},               // 253
-		{Code: template.Lookup, A: 9, B: 8, C: 1, Line: 119},              // 254
-		{Code: template.Print, A: 9, Line: 119},                           // 255
-		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 120},          // 256 "\nlinekey."
-		{Code: template.Text, B: 1645, C: 8, Line: 120},                   // 257 ".line = "
-		{Code: template.PrintFieldInt, A: 5, B: 3, Line: 120},             // 258
-		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 121},          // 259 "\nlinekey."
-		{Code: template.Text, B: 1653, C: 9, Line: 121},                   // 260 ".value = "
-		{Code: template.JumpField, A: 5, B: 264, C: 4, Line: 121},         // 261
-		{Code: template.PrintField, A: 5, B: 4, Line: 121},                // 262
-		{Code: template.Jump, B: 265, Line: 121},                          // 263
-		{Code: template.Text, B: 1568, C: 6, Line: 121},                   // 264 "%NULL%"
-		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 122},          // 265 "\nlinekey."
-		{Code: template.Text, B: 1136, C: 9, Line: 122},                   // 266 ".label = "
-		{Code: template.JumpField, A: 5, B: 270, C: 5, Line: 122},         // 267
-		{Code: template.PrintField, A: 5, B: 5, Line: 122},                // 268
-		{Code: template.Jump, B: 271, Line: 122},                          // 269
-		{Code: template.Text, B: 1568, C: 6, Line: 122},                   // 270 "%NULL%"
-		{Code: template.TextInt, A: 7, B: 1675, C: 9, Line: 123},          // 271 "\nlinekey."
-		{Code: template.Text, B: 1662, C: 13, Line: 123},                  // 272 ".extension = "
-		{Code: template.JumpField, A: 5, B: 276, C: 6, Line: 123},         // 273
-		{Code: template.PrintField, A: 5, B: 6, Line: 123},                // 274
-		{Code: template.Jump, B: 277, Line: 123},                          // 275
-		{Code: template.Text, B: 1568, C: 6, Line: 123},                   // 276 "%NULL%"
-		{Code: template.Next, A: 3, B: 213, Line: 109},                    // 277
-		{Code: template.Field, A: 2, C: 27, Line: 126},                    // 278
-		{Code: template.Copy, A: 3, B: 2, Line: 126},                      // 279
-		{Code: template.Range, A: 3, B: 293, Line: 126},                   // 280
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 126},                // 281
-		{Code: template.JumpField, A: 5, B: 289, Line: 127},               // 282
-		{Code: template.Text, B: 1614, C: 18, Line: 127},                  // 283 "\nexpansion_module."
-		{Code: template.PrintFieldInt, A: 5, Line: 128},                   // 284
-		{Code: template.Text, B: 1632, C: 5, Line: 128},                   // 285 ".key."
-		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 128},             // 286
-		{Code: template.Text, B: 1684, C: 9, Line: 128},                   // 287 ".type = 0"
-		{Code: template.Jump, B: 292, Line: 127},                          // 288
-		{Code: template.Text, B: 1675, C: 9, Line: 129},                   // 289 "\nlinekey."
-		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 130},             // 290
-		{Code: template.Text, B: 1684, C: 9, Line: 130},                   // 291 ".type = 0"
-		{Code: template.Next, A: 3, B: 281, Line: 126},                    // 292
-		{Code: template.Field, A: 2, C: 29, Line: 133},                    // 293
-		{Code: template.Copy, A: 3, B: 2, Line: 133},                      // 294
-		{Code: template.Range, A: 3, B: 300, Line: 133},                   // 295
-		{Code: template.Item, A: 3, B: 5, C: 3, Line: 133},                // 296
-		{Code: template.TextField, A: 5, B: 1693, C: 1, Line: 134},        // 297 "\n"
-		{Code: template.TextField, A: 5, B: 535, C: 3, D: 1, Line: 134},   // 298 " = "
-		{Code: template.Next, A: 3, B: 296, Line: 133},                    // 299
-		{Code: template.Text, B: 1693, C: 1, Line: 135},                   // 300 "\n"
+		{Code: template.LoadText, A: 1, C: 7, Line: 7},                     // 0 "static."
+		{Code: template.Copy, A: 2, B: 1, Line: 7},                         // 1
+		{Code: template.Field, A: 3, C: 30, Line: 8},                       // 2
+		{Code: template.LoadText, A: 4, B: 7, C: 3, Line: 8},               // 3 "v70"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 8},                    // 4
+		{Code: template.Copy, A: 6, B: 5, Line: 8},                         // 5
+		{Code: template.Field, A: 7, C: 30, Line: 9},                       // 6
+		{Code: template.LoadText, A: 8, B: 10, C: 3, Line: 9},              // 7 "v72"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 9},                    // 8
+		{Code: template.Copy, A: 10, B: 9, Line: 9},                        // 9
+		{Code: template.Copy, A: 11, B: 6, Line: 10},                       // 10
+		{Code: template.JumpTrue, A: 11, B: 18, Line: 10},                  // 11
+		{Code: template.Copy, A: 11, B: 10, Line: 10},                      // 12
+		{Code: template.JumpTrue, A: 11, B: 18, Line: 10},                  // 13
+		{Code: template.Field, A: 12, C: 30, Line: 10},                     // 14
+		{Code: template.LoadText, A: 13, B: 13, C: 3, Line: 10},            // 15 "v73"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 10},                // 16
+		{Code: template.Copy, A: 11, B: 14, Line: 10},                      // 17
+		{Code: template.Copy, A: 15, B: 11, Line: 10},                      // 18
+		{Code: template.JumpFalse, A: 15, B: 22, Line: 11},                 // 19
+		{Code: template.LoadText, A: 16, B: 16, Line: 11},                  // 20 ""
+		{Code: template.Copy, A: 2, B: 16, Line: 11},                       // 21
+		{Code: template.Text, B: 16, C: 17, Line: 12},                      // 22 "#!version:1.0.0.1"
+		{Code: template.Text, B: 33, C: 1, Line: 14},                       // 23 "\n"
+		{Code: template.Print, A: 2, Line: 15},                             // 24
+		{Code: template.TextField, B: 34, C: 28, D: 19, Line: 15},          // 25 "auto_provision.server.url = "
+		{Code: template.Field, A: 16, C: 20, Line: 16},                     // 26
+		{Code: template.JumpFalse, A: 16, B: 35, Line: 16},                 // 27
+		{Code: template.Text, B: 33, C: 1, Line: 16},                       // 28 "\n"
+		{Code: template.Print, A: 2, Line: 17},                             // 29
+		{Code: template.TextField, B: 62, C: 33, D: 16, Line: 17},          // 30 "auto_provision.server.username = "
+		{Code: template.Text, B: 33, C: 1, Line: 17},                       // 31 "\n"
+		{Code: template.Print, A: 2, Line: 18},                             // 32
+		{Code: template.Text, B: 95, C: 33, Line: 18},                      // 33 "auto_provision.server.password = "
+		{Code: template.Print, A: 16, Line: 18},                            // 34
+		{Code: template.JumpFalse, A: 6, B: 39, Line: 20},                  // 35
+		{Code: template.Text, B: 128, C: 67, Line: 20},                     // 36 "\nauto_provision.mode = 6\nauto_provision.schedule.periodic_minute = "
+		{Code: template.PrintFieldInt, B: 21, Line: 22},                    // 37
+		{Code: template.Jump, B: 42, Line: 20},                             // 38
+		{Code: template.Text, B: 33, C: 1, Line: 23},                       // 39 "\n"
+		{Code: template.Print, A: 2, Line: 24},                             // 40
+		{Code: template.Text, B: 195, C: 27, Line: 24},                     // 41 "auto_provision.power_on = 1"
+		{Code: template.Text, B: 33, C: 1, Line: 25},                       // 42 "\n"
+		{Code: template.Print, A: 2, Line: 26},                             // 43
+		{Code: template.Text, B: 222, C: 33, Line: 26},                     // 44 "auto_provision.repeat.enable = 1\n"
+		{Code: template.Print, A: 2, Line: 27},                             // 45
+		{Code: template.Text, B: 255, C: 32, Line: 27},                     // 46 "auto_provision.repeat.minutes = "
+		{Code: template.PrintFieldInt, B: 21, Line: 27},                    // 47
+		{Code: template.Text, B: 33, C: 1, Line: 27},                       // 48 "\n"
+		{Code: template.Print, A: 2, Line: 28},                             // 49
+		{Code: template.Text, B: 287, C: 32, Line: 28},                     // 50 "auto_provision.weekly.enable = 0"
+		{Code: template.Not, A: 16, B: 15, Line: 29},                       // 51
+		{Code: template.JumpFalse, A: 16, B: 54, Line: 29},                 // 52
+		{Code: template.Text, B: 319, C: 42, Line: 29},                     // 53 "\nstatic.auto_provision.flexible.enable = 0"
+		{Code: template.Text, B: 33, C: 1, Line: 32},                       // 54 "\n"
+		{Code: template.Print, A: 2, Line: 33},                             // 55
+		{Code: template.Text, B: 361, C: 29, Line: 33},                     // 56 "auto_provision.pnp_enable = 0"
+		{Code: template.Field, A: 16, C: 12, Line: 34},                     // 57
+		{Code: template.JumpFalse, A: 16, B: 63, Line: 34},                 // 58
+		{Code: template.Text, B: 33, C: 1, Line: 34},                       // 59 "\n"
+		{Code: template.Print, A: 2, Line: 35},                             // 60
+		{Code: template.Text, B: 390, C: 15, Line: 35},                     // 61 "firmware.url = "
+		{Code: template.Print, A: 16, Line: 35},                            // 62
+		{Code: template.Field, A: 16, C: 8, Line: 37},                      // 63
+		{Code: template.JumpFalse, A: 16, B: 69, Line: 37},                 // 64
+		{Code: template.Text, B: 33, C: 1, Line: 37},                       // 65 "\n"
+		{Code: template.Print, A: 2, Line: 38},                             // 66
+		{Code: template.Text, B: 405, C: 31, Line: 38},                     // 67 "security.user_password = admin:"
+		{Code: template.Print, A: 16, Line: 38},                            // 68
+		{Code: template.Text, B: 436, C: 57, Line: 40},                     // 69 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
+		{Code: template.JumpField, B: 73, C: 23, Line: 42},                 // 70
+		{Code: template.PrintFieldInt, B: 23, Line: 42},                    // 71
+		{Code: template.Jump, B: 74, Line: 42},                             // 72
+		{Code: template.Text, B: 493, C: 1, Line: 42},                      // 73 "0"
+		{Code: template.Field, A: 16, C: 6, Line: 43},                      // 74
+		{Code: template.JumpFalse, A: 16, B: 87, Line: 43},                 // 75
+		{Code: template.Field, A: 17, C: 30, Line: 44},                     // 76
+		{Code: template.LoadText, A: 18, B: 494, C: 4, Line: 44},           // 77 "dect"
+		{Code: template.Has, A: 19, B: 17, C: 18, Line: 44},                // 78
+		{Code: template.Not, A: 20, B: 19, Line: 44},                       // 79
+		{Code: template.JumpFalse, A: 20, B: 84, Line: 44},                 // 80
+		{Code: template.Text, B: 498, C: 12, Line: 44},                     // 81 "\nlang.gui = "
+		{Code: template.Lookup, A: 21, B: 16, C: 6, Line: 45},              // 82
+		{Code: template.Print, A: 21, Line: 45},                            // 83
+		{Code: template.Text, B: 510, C: 12, Line: 46},                     // 84 "\nlang.wui = "
+		{Code: template.Lookup, A: 17, B: 16, C: 6, Line: 47},              // 85
+		{Code: template.Print, A: 17, Line: 47},                            // 86
+		{Code: template.Field, A: 16, C: 7, Line: 49},                      // 87
+		{Code: template.Copy, A: 17, B: 16, Line: 49},                      // 88
+		{Code: template.Range, A: 17, B: 97, Line: 49},                     // 89
+		{Code: template.Item, A: 17, B: 19, C: 20, Line: 49},               // 90
+		{Code: template.Text, B: 522, C: 22, Line: 49},                     // 91 "\nlocal_time.ntp_server"
+		{Code: template.LoadInt, A: 21, B: 1, Line: 50},                    // 92
+		{Code: template.Add, A: 22, B: 20, C: 21, Line: 50},                // 93
+		{Code: template.PrintInt, A: 22, Line: 50},                         // 94
+		{Code: template.TextField, A: 19, B: 544, C: 3, Line: 50},          // 95 " = "
+		{Code: template.Next, A: 17, B: 90, Line: 49},                      // 96
+		{Code: template.JumpField, B: 99, C: 7, Line: 52},                  // 97
+		{Code: template.Text, B: 547, C: 36, Line: 52},                     // 98 "\nlocal_time.manual_ntp_srv_prior = 1"
+		{Code: template.Field, A: 16, C: 24, Line: 55},                     // 99
+		{Code: template.JumpFalse, A: 16, B: 149, Line: 55},                // 100
+		{Code: template.Text, B: 583, C: 49, Line: 55},                     // 101 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
+		{Code: template.Field, A: 18, B: 16, C: 2, Line: 57},               // 102
+		{Code: template.Copy, A: 17, B: 18, Line: 57},                      // 103
+		{Code: template.JumpTrue, A: 17, B: 107, Line: 57},                 // 104
+		{Code: template.Field, A: 19, B: 16, C: 3, Line: 57},               // 105
+		{Code: template.Copy, A: 17, B: 19, Line: 57},                      // 106
+		{Code: template.JumpFalse, A: 17, B: 114, Line: 57},                // 107
+		{Code: template.PrintField, A: 16, B: 1, Line: 57},                 // 108
+		{Code: template.PrintFieldInt, A: 16, B: 2, Line: 57},              // 109
+		{Code: template.JumpField, A: 16, B: 113, C: 3, Line: 57},          // 110
+		{Code: template.Text, B: 632, C: 1, Line: 57},                      // 111 ":"
+		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 57},              // 112
+		{Code: template.Jump, B: 115, Line: 57},                            // 113
+		{Code: template.Text, B: 493, C: 1, Line: 57},                      // 114 "0"
+		{Code: template.JumpField, A: 16, B: 148, C: 4, Line: 58},          // 115
+		{Code: template.Field, A: 18, B: 16, C: 6, Line: 59},               // 116
+		{Code: template.Field, A: 19, B: 18, C: 5, Line: 59},               // 117
+		{Code: template.Copy, A: 17, B: 19, Line: 59},                      // 118
+		{Code: template.JumpFalse, A: 17, B: 123, Line: 59},                // 119
+		{Code: template.Field, A: 20, B: 16, C: 7, Line: 59},               // 120
+		{Code: template.Field, A: 21, B: 20, C: 5, Line: 59},               // 121
+		{Code: template.Copy, A: 17, B: 21, Line: 59},                      // 122
+		{Code: template.Not, A: 22, B: 17, Line: 59},                       // 123
+		{Code: template.JumpFalse, A: 22, B: 127, Line: 59},                // 124
+		{Code: template.Fail, B: 633, C: 67, Line: 59},                     // 125 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 23, Line: 59},                            // 126
+		{Code: template.Text, B: 700, C: 81, Line: 59},                     // 127 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
+		{Code: template.Field, A: 17, B: 16, C: 6, Line: 62},               // 128
+		{Code: template.PrintFieldInt, A: 17, Line: 226},                   // 129
+		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 130 "/"
+		{Code: template.PrintFieldInt, A: 17, B: 1, Line: 226},             // 131
+		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 132 "/"
+		{Code: template.PrintFieldInt, A: 17, B: 3, Line: 226},             // 133
+		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 134 "/"
+		{Code: template.PrintFieldInt, A: 17, B: 4, Line: 226},             // 135
+		{Code: template.Text, B: 782, C: 23, Line: 62},                     // 136 "\nlocal_time.end_time = "
+		{Code: template.Field, A: 17, B: 16, C: 7, Line: 63},               // 137
+		{Code: template.PrintFieldInt, A: 17, Line: 226},                   // 138
+		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 139 "/"
+		{Code: template.PrintFieldInt, A: 17, B: 1, Line: 226},             // 140
+		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 141 "/"
+		{Code: template.PrintFieldInt, A: 17, B: 3, Line: 226},             // 142
+		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 143 "/"
+		{Code: template.PrintFieldInt, A: 17, B: 4, Line: 226},             // 144
+		{Code: template.Text, B: 805, C: 26, Line: 63},                     // 145 "\nlocal_time.offset_time = "
+		{Code: template.PrintFieldInt, A: 16, B: 5, Line: 64},              // 146
+		{Code: template.Jump, B: 149, Line: 58},                            // 147
+		{Code: template.Text, B: 831, C: 27, Line: 65},                     // 148 "\nlocal_time.summer_time = 0"
+		{Code: template.Field, A: 16, C: 11, Line: 69},                     // 149
+		{Code: template.JumpField, A: 16, B: 158, C: 1, Line: 69},          // 150
+		{Code: template.Text, B: 858, C: 32, Line: 69},                     // 151 "\nremote_phonebook.data.1.name = "
+		{Code: template.Field, A: 17, C: 11, Line: 70},                     // 152
+		{Code: template.PrintField, A: 17, Line: 70},                       // 153
+		{Code: template.Text, B: 890, C: 31, Line: 70},                     // 154 "\nremote_phonebook.data.1.url = "
+		{Code: template.Field, A: 17, C: 11, Line: 71},                     // 155
+		{Code: template.PrintField, A: 17, B: 1, Line: 71},                 // 156
+		{Code: template.Jump, B: 159, Line: 69},                            // 157
+		{Code: template.Text, B: 921, C: 75, Line: 72},                     // 158 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
+		{Code: template.Field, A: 16, C: 30, Line: 76},                     // 159
+		{Code: template.LoadText, A: 17, B: 494, C: 4, Line: 76},           // 160 "dect"
+		{Code: template.Has, A: 18, B: 16, C: 17, Line: 76},                // 161
+		{Code: template.Not, A: 19, B: 18, Line: 76},                       // 162
+		{Code: template.JumpFalse, A: 19, B: 168, Line: 76},                // 163
+		{Code: template.JumpField, B: 167, C: 10, Line: 77},                // 164
+		{Code: template.TextField, B: 996, C: 79, D: 10, Line: 79},         // 165 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
+		{Code: template.Jump, B: 168, Line: 77},                            // 166
+		{Code: template.Text, B: 1075, C: 41, Line: 80},                    // 167 "\nfeatures.pickup.direct_pickup_enable = 0"
+		{Code: template.Copy, A: 16, Line: 84},                             // 168
+		{Code: template.Field, A: 17, C: 25, Line: 85},                     // 169
+		{Code: template.Copy, A: 18, B: 17, Line: 85},                      // 170
+		{Code: template.Range, A: 18, B: 386, Line: 85},                    // 171
+		{Code: template.Item, A: 18, B: 20, C: 18, Line: 85},               // 172
+		{Code: template.Field, A: 21, B: 20, C: 10, Line: 86},              // 173
+		{Code: template.Copy, A: 22, B: 21, Line: 86},                      // 174
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 87},           // 175 "\naccount."
+		{Code: template.TextInt, A: 22, B: 1125, C: 20, Line: 88},          // 176 ".enable = 1\naccount."
+		{Code: template.TextField, A: 20, B: 1145, C: 9, D: 14, Line: 88},  // 177 ".label = "
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 89},           // 178 "\naccount."
+		{Code: template.TextField, A: 20, B: 1154, C: 16, D: 15, Line: 89}, // 179 ".display_name = "
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 90},           // 180 "\naccount."
+		{Code: template.TextField, A: 20, B: 1170, C: 13, D: 11, Line: 90}, // 181 ".user_name = "
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 91},           // 182 "\naccount."
+		{Code: template.TextField, A: 20, B: 1183, C: 13, D: 12, Line: 91}, // 183 ".auth_name = "
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 92},           // 184 "\naccount."
+		{Code: template.TextField, A: 20, B: 1196, C: 12, D: 13, Line: 92}, // 185 ".password = "
+		{Code: template.LoadText, A: 23, B: 1208, C: 7, Line: 95},          // 186 "account"
+		{Code: template.Copy, A: 24, B: 23, Line: 95},                      // 187
+		{Code: template.Field, A: 25, B: 16, C: 30, Line: 96},              // 188
+		{Code: template.LoadText, A: 26, B: 1215, C: 7, Line: 96},          // 189 "servers"
+		{Code: template.Has, A: 27, B: 25, C: 26, Line: 96},                // 190
+		{Code: template.JumpFalse, A: 27, B: 198, Line: 96},                // 191
+		{Code: template.LoadText, A: 28, B: 1222, C: 8, Line: 97},          // 192 "template"
+		{Code: template.Copy, A: 24, B: 28, Line: 97},                      // 193
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 98},           // 194 "\naccount."
+		{Code: template.TextInt, A: 22, B: 1230, C: 23, Line: 98},          // 195 ".sip_server.template = "
+		{Code: template.TextInt, A: 22, B: 1253, C: 10, Line: 99},          // 196 "\ntemplate."
+		{Code: template.TextInt, A: 22, B: 1263, C: 8, Line: 99},           // 197 ".name = "
+		{Code: template.Copy, A: 25, B: 6, Line: 101},                      // 198
+		{Code: template.JumpTrue, A: 25, B: 201, Line: 101},                // 199
+		{Code: template.Copy, A: 25, B: 10, Line: 101},                     // 200
+		{Code: template.JumpFalse, A: 25, B: 211, Line: 101},               // 201
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 102},          // 202 "\naccount."
+		{Code: template.TextField, A: 20, B: 1271, C: 19, D: 1, Line: 102}, // 203 ".sip_server_host = "
+		{Code: template.Field, A: 26, B: 20, C: 2, Line: 103},              // 204
+		{Code: template.JumpFalse, A: 26, B: 208, Line: 103},               // 205
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 104},          // 206 "\naccount."
+		{Code: template.TextInt, A: 26, B: 1290, C: 19, Line: 104},         // 207 ".sip_server_port = "
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 106},          // 208 "\naccount."
+		{Code: template.Text, B: 1309, C: 11, Line: 106},                   // 209 ".expires = "
+		{Code: template.PrintFieldInt, A: 20, B: 16, Line: 106},            // 210
+		{Code: template.JumpFalse, A: 15, B: 217, Line: 108},               // 211
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 109},          // 212 "\naccount."
+		{Code: template.Text, B: 1320, C: 13, Line: 109},                   // 213 ".transport = "
+		{Code: template.Field, A: 25, B: 20, C: 3, Line: 109},              // 214
+		{Code: template.Lookup, A: 26, B: 25, C: 9, Line: 109},             // 215
+		{Code: template.Print, A: 26, Line: 109},                           // 216
+		{Code: template.Not, A: 25, B: 6, Line: 111},                       // 217
+		{Code: template.JumpFalse, A: 25, B: 241, Line: 111},               // 218
+		{Code: template.Text, B: 33, C: 1, Line: 111},                      // 219 "\n"
+		{Code: template.Print, A: 24, Line: 112},                           // 220
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 112},          // 221 "."
+		{Code: template.TextField, A: 20, B: 1334, C: 24, D: 1, Line: 112}, // 222 ".sip_server.1.address = "
+		{Code: template.Field, A: 26, B: 20, C: 2, Line: 113},              // 223
+		{Code: template.JumpFalse, A: 26, B: 229, Line: 113},               // 224
+		{Code: template.Text, B: 33, C: 1, Line: 113},                      // 225 "\n"
+		{Code: template.Print, A: 24, Line: 114},                           // 226
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 114},          // 227 "."
+		{Code: template.TextInt, A: 26, B: 1358, C: 21, Line: 114},         // 228 ".sip_server.1.port = "
+		{Code: template.Text, B: 33, C: 1, Line: 115},                      // 229 "\n"
+		{Code: template.Print, A: 24, Line: 116},                           // 230
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 116},          // 231 "."
+		{Code: template.Text, B: 1379, C: 31, Line: 116},                   // 232 ".sip_server.1.transport_type = "
+		{Code: template.Field, A: 26, B: 20, C: 3, Line: 116},              // 233
+		{Code: template.Lookup, A: 27, B: 26, C: 9, Line: 116},             // 234
+		{Code: template.Print, A: 27, Line: 116},                           // 235
+		{Code: template.Text, B: 33, C: 1, Line: 116},                      // 236 "\n"
+		{Code: template.Print, A: 24, Line: 117},                           // 237
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 117},          // 238 "."
+		{Code: template.Text, B: 1410, C: 24, Line: 117},                   // 239 ".sip_server.1.expires = "
+		{Code: template.PrintFieldInt, A: 20, B: 16, Line: 117},            // 240
+		{Code: template.JumpFalse, A: 15, B: 245, Line: 119},               // 241
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 120},          // 242 "\naccount."
+		{Code: template.Text, B: 1434, C: 30, Line: 120},                   // 243 ".reg_fail_retry_interval = 120"
+		{Code: template.Jump, B: 248, Line: 119},                           // 244
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 124},          // 245 "\naccount."
+		{Code: template.TextInt, A: 22, B: 1464, C: 40, Line: 125},         // 246 ".reg_failed_retry_min_time = 30\naccount."
+		{Code: template.Text, B: 1504, C: 32, Line: 125},                   // 247 ".reg_failed_retry_max_time = 600"
+		{Code: template.JumpField, A: 20, B: 276, C: 4, Line: 127},         // 248
+		{Code: template.Copy, A: 25, B: 6, Line: 128},                      // 249
+		{Code: template.JumpTrue, A: 25, B: 252, Line: 128},                // 250
+		{Code: template.Copy, A: 25, B: 10, Line: 128},                     // 251
+		{Code: template.JumpFalse, A: 25, B: 259, Line: 128},               // 252
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 129},          // 253 "\naccount."
+		{Code: template.TextField, A: 20, B: 1536, C: 17, D: 4, Line: 129}, // 254 ".outbound_host = "
+		{Code: template.Field, A: 26, B: 20, C: 5, Line: 130},              // 255
+		{Code: template.JumpFalse, A: 26, B: 259, Line: 130},               // 256
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 131},          // 257 "\naccount."
+		{Code: template.TextInt, A: 26, B: 1553, C: 17, Line: 131},         // 258 ".outbound_port = "
+		{Code: template.Text, B: 33, C: 1, Line: 133},                      // 259 "\n"
+		{Code: template.Print, A: 24, Line: 134},                           // 260
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 134},          // 261 "."
+		{Code: template.Text, B: 1570, C: 26, Line: 134},                   // 262 ".outbound_proxy_enable = 1"
+		{Code: template.Not, A: 25, B: 6, Line: 135},                       // 263
+		{Code: template.JumpFalse, A: 25, B: 275, Line: 135},               // 264
+		{Code: template.Text, B: 33, C: 1, Line: 135},                      // 265 "\n"
+		{Code: template.Print, A: 24, Line: 136},                           // 266
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 136},          // 267 "."
+		{Code: template.TextField, A: 20, B: 1596, C: 28, D: 4, Line: 136}, // 268 ".outbound_proxy.1.address = "
+		{Code: template.Field, A: 26, B: 20, C: 5, Line: 137},              // 269
+		{Code: template.JumpFalse, A: 26, B: 275, Line: 137},               // 270
+		{Code: template.Text, B: 33, C: 1, Line: 137},                      // 271 "\n"
+		{Code: template.Print, A: 24, Line: 138},                           // 272
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 138},          // 273 "."
+		{Code: template.TextInt, A: 26, B: 1624, C: 25, Line: 138},         // 274 ".outbound_proxy.1.port = "
+		{Code: template.Jump, B: 280, Line: 127},                           // 275
+		{Code: template.Text, B: 33, C: 1, Line: 141},                      // 276 "\n"
+		{Code: template.Print, A: 24, Line: 142},                           // 277
+		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 142},          // 278 "."
+		{Code: template.Text, B: 1649, C: 26, Line: 142},                   // 279 ".outbound_proxy_enable = 0"
+		{Code: template.Copy, A: 25, B: 15, Line: 145},                     // 280
+		{Code: template.JumpFalse, A: 25, B: 286, Line: 145},               // 281
+		{Code: template.Field, A: 26, B: 20, C: 7, Line: 145},              // 282
+		{Code: template.LoadText, A: 28, B: 1675, C: 8, Line: 145},         // 283 "required"
+		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 145},             // 284
+		{Code: template.Copy, A: 25, B: 27, Line: 145},                     // 285
+		{Code: template.JumpFalse, A: 25, B: 289, Line: 145},               // 286
+		{Code: template.Fail, B: 1683, C: 44, Line: 145},                   // 287 "this firmware cannot be told to require SRTP"
+		{Code: template.Print, A: 29, Line: 145},                           // 288
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 146},          // 289 "\naccount."
+		{Code: template.Text, B: 1727, C: 19, Line: 146},                   // 290 ".srtp_encryption = "
+		{Code: template.JumpFalse, A: 15, B: 294, Line: 146},               // 291
+		{Code: template.Text, B: 493, C: 1, Line: 146},                     // 292 "0"
+		{Code: template.Jump, B: 297, Line: 146},                           // 293
+		{Code: template.Field, A: 25, B: 20, C: 7, Line: 146},              // 294
+		{Code: template.Lookup, A: 26, B: 25, C: 8, Line: 146},             // 295
+		{Code: template.Print, A: 26, Line: 146},                           // 296
+		{Code: template.Field, A: 25, B: 16, C: 30, Line: 147},             // 297
+		{Code: template.LoadText, A: 26, B: 1746, C: 3, Line: 147},         // 298 "blf"
+		{Code: template.Has, A: 27, B: 25, C: 26, Line: 147},               // 299
+		{Code: template.JumpFalse, A: 27, B: 304, Line: 147},               // 300
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 148},          // 301 "\naccount."
+		{Code: template.Text, B: 1749, C: 24, Line: 148},                   // 302 ".blf.subscribe_period = "
+		{Code: template.PrintFieldInt, A: 16, B: 22, Line: 148},            // 303
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 150},          // 304 "\naccount."
+		{Code: template.Text, B: 1773, C: 17, Line: 150},                   // 305 ".subscribe_mwi = "
+		{Code: template.JumpField, A: 20, B: 309, C: 9, Line: 150},         // 306
+		{Code: template.Text, B: 1790, C: 1, Line: 150},                    // 307 "1"
+		{Code: template.Jump, B: 310, Line: 150},                           // 308
+		{Code: template.Text, B: 493, C: 1, Line: 150},                     // 309 "0"
+		{Code: template.TextInt, A: 22, B: 1791, C: 19, Line: 151},         // 310 "\nvoice_mail.number."
+		{Code: template.Text, B: 544, C: 3, Line: 151},                     // 311 " = "
+		{Code: template.JumpField, A: 20, B: 315, C: 8, Line: 151},         // 312
+		{Code: template.PrintField, A: 20, B: 8, Line: 151},                // 313
+		{Code: template.Jump, B: 316, Line: 151},                           // 314
+		{Code: template.Text, B: 1810, C: 6, Line: 151},                    // 315 "%NULL%"
+		{Code: template.Field, A: 25, B: 16, C: 28, Line: 152},             // 316
+		{Code: template.Copy, A: 26, B: 25, Line: 152},                     // 317
+		{Code: template.Range, A: 26, B: 373, Line: 152},                   // 318
+		{Code: template.Item, A: 26, B: 28, C: 26, Line: 152},              // 319
+		{Code: template.Field, A: 29, B: 28, Line: 153},                    // 320
+		{Code: template.Lookup, A: 30, B: 29, Line: 153},                   // 321
+		{Code: template.Copy, A: 31, B: 30, Line: 153},                     // 322
+		{Code: template.Copy, A: 32, B: 6, Line: 154},                      // 323
+		{Code: template.JumpTrue, A: 32, B: 326, Line: 154},                // 324
+		{Code: template.Copy, A: 32, B: 10, Line: 154},                     // 325
+		{Code: template.JumpFalse, A: 32, B: 340, Line: 154},               // 326
+		{Code: template.Field, A: 34, B: 28, C: 1, Line: 156},              // 327
+		{Code: template.Copy, A: 33, B: 34, Line: 156},                     // 328
+		{Code: template.JumpFalse, A: 33, B: 334, Line: 156},               // 329
+		{Code: template.Field, A: 35, B: 28, Line: 156},                    // 330
+		{Code: template.LoadText, A: 37, B: 1816, C: 4, Line: 156},         // 331 "opus"
+		{Code: template.Equal, A: 36, B: 35, C: 37, Line: 156},             // 332
+		{Code: template.Copy, A: 33, B: 36, Line: 156},                     // 333
+		{Code: template.JumpFalse, A: 33, B: 337, Line: 156},               // 334
+		{Code: template.Fail, B: 1820, C: 36, Line: 156},                   // 335 "opus is not a codec of this firmware"
+		{Code: template.Print, A: 38, Line: 156},                           // 336
+		{Code: template.Field, A: 33, B: 28, Line: 157},                    // 337
+		{Code: template.Lookup, A: 34, B: 33, C: 2, Line: 157},             // 338
+		{Code: template.Copy, A: 31, B: 34, Line: 157},                     // 339
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 159},          // 340 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 159},                    // 341 ".codec."
+		{Code: template.Print, A: 31, Line: 159},                           // 342
+		{Code: template.Text, B: 1863, C: 10, Line: 159},                   // 343 ".enable = "
+		{Code: template.JumpField, A: 28, B: 347, C: 1, Line: 159},         // 344
+		{Code: template.Text, B: 1790, C: 1, Line: 159},                    // 345 "1"
+		{Code: template.Jump, B: 348, Line: 159},                           // 346
+		{Code: template.Text, B: 493, C: 1, Line: 159},                     // 347 "0"
+		{Code: template.JumpField, A: 28, B: 372, C: 1, Line: 160},         // 348
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 161},          // 349 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 161},                    // 350 ".codec."
+		{Code: template.Print, A: 31, Line: 161},                           // 351
+		{Code: template.Text, B: 1873, C: 12, Line: 161},                   // 352 ".priority = "
+		{Code: template.PrintFieldInt, A: 28, B: 2, Line: 161},             // 353
+		{Code: template.Copy, A: 32, B: 6, Line: 162},                      // 354
+		{Code: template.JumpTrue, A: 32, B: 357, Line: 162},                // 355
+		{Code: template.Copy, A: 32, B: 10, Line: 162},                     // 356
+		{Code: template.JumpFalse, A: 32, B: 372, Line: 162},               // 357
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 163},          // 358 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 163},                    // 359 ".codec."
+		{Code: template.Print, A: 31, Line: 163},                           // 360
+		{Code: template.Text, B: 1885, C: 16, Line: 163},                   // 361 ".payload_type = "
+		{Code: template.Field, A: 33, B: 28, Line: 163},                    // 362
+		{Code: template.Lookup, A: 34, B: 33, C: 3, Line: 163},             // 363
+		{Code: template.Print, A: 34, Line: 163},                           // 364
+		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 164},          // 365 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 164},                    // 366 ".codec."
+		{Code: template.Print, A: 31, Line: 164},                           // 367
+		{Code: template.Text, B: 1901, C: 10, Line: 164},                   // 368 ".rtpmap = "
+		{Code: template.Field, A: 33, B: 28, Line: 164},                    // 369
+		{Code: template.Lookup, A: 34, B: 33, C: 1, Line: 164},             // 370
+		{Code: template.Print, A: 34, Line: 164},                           // 371
+		{Code: template.Next, A: 26, B: 319, Line: 152},                    // 372
+		{Code: template.Field, A: 25, B: 16, C: 30, Line: 169},             // 373
+		{Code: template.LoadText, A: 26, B: 1911, C: 8, Line: 169},         // 374 "handsets"
+		{Code: template.Has, A: 27, B: 25, C: 26, Line: 169},               // 375
+		{Code: template.JumpFalse, A: 27, B: 385, Line: 169},               // 376
+		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 170},          // 377 "\nhandset."
+		{Code: template.TextField, A: 20, B: 1263, C: 8, D: 14, Line: 170}, // 378 ".name = "
+		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 171},          // 379 "\nhandset."
+		{Code: template.TextInt, A: 22, B: 1928, C: 18, Line: 171},         // 380 ".incoming_lines = "
+		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 172},          // 381 "\nhandset."
+		{Code: template.TextInt, A: 22, B: 1946, C: 18, Line: 172},         // 382 ".dial_out_lines = "
+		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 173},          // 383 "\nhandset."
+		{Code: template.TextInt, A: 22, B: 1964, C: 25, Line: 173},         // 384 ".dial_out_default_line = "
+		{Code: template.Next, A: 18, B: 172, Line: 85},                     // 385
+		{Code: template.Field, A: 17, C: 26, Line: 176},                    // 386
+		{Code: template.Copy, A: 18, B: 17, Line: 176},                     // 387
+		{Code: template.Range, A: 18, B: 394, Line: 176},                   // 388
+		{Code: template.Item, A: 18, B: 20, C: 18, Line: 176},              // 389
+		{Code: template.Text, B: 1116, C: 9, Line: 176},                    // 390 "\naccount."
+		{Code: template.PrintFieldInt, A: 20, B: 1, Line: 177},             // 391
+		{Code: template.Text, B: 1989, C: 11, Line: 177},                   // 392 ".enable = 0"
+		{Code: template.Next, A: 18, B: 389, Line: 176},                    // 393
+		{Code: template.LoadInt, A: 17, B: 1000, Line: 180},                // 394
+		{Code: template.Copy, A: 18, B: 17, Line: 180},                     // 395
+		{Code: template.Field, A: 19, C: 30, Line: 181},                    // 396
+		{Code: template.LoadText, A: 20, B: 2000, C: 14, Line: 181},        // 397 "memory-after-3"
+		{Code: template.Has, A: 21, B: 19, C: 20, Line: 181},               // 398
+		{Code: template.JumpFalse, A: 21, B: 402, Line: 181},               // 399
+		{Code: template.LoadInt, A: 22, B: 3, Line: 181},                   // 400
+		{Code: template.Copy, A: 18, B: 22, Line: 181},                     // 401
+		{Code: template.Field, A: 19, C: 30, Line: 182},                    // 402
+		{Code: template.LoadText, A: 20, B: 2014, C: 14, Line: 182},        // 403 "memory-after-6"
+		{Code: template.Has, A: 21, B: 19, C: 20, Line: 182},               // 404
+		{Code: template.JumpFalse, A: 21, B: 408, Line: 182},               // 405
+		{Code: template.LoadInt, A: 22, B: 6, Line: 182},                   // 406
+		{Code: template.Copy, A: 18, B: 22, Line: 182},                     // 407
+		{Code: template.Field, A: 19, C: 4, Line: 183},                     // 408
+		{Code: template.Copy, A: 20, B: 19, Line: 183},                     // 409
+		{Code: template.Range, A: 20, B: 526, Line: 183},                   // 410
+		{Code: template.Item, A: 20, B: 22, C: 20, Line: 183},              // 411
+		{Code: template.Field, A: 23, B: 22, C: 1, Line: 184},              // 412
+		{Code: template.Copy, A: 24, B: 23, Line: 184},                     // 413
+		{Code: template.Field, A: 25, B: 22, C: 2, Line: 185},              // 414
+		{Code: template.Lookup, A: 26, B: 25, C: 4, Line: 185},             // 415
+		{Code: template.Copy, A: 27, B: 26, Line: 185},                     // 416
+		{Code: template.JumpFalse, A: 15, B: 421, Line: 186},               // 417
+		{Code: template.Field, A: 28, B: 22, C: 2, Line: 186},              // 418
+		{Code: template.Lookup, A: 29, B: 28, C: 5, Line: 186},             // 419
+		{Code: template.Copy, A: 27, B: 29, Line: 186},                     // 420
+		{Code: template.JumpField, A: 22, B: 462, Line: 187},               // 421
+		{Code: template.Field, A: 28, B: 22, Line: 188},                    // 422
+		{Code: template.Copy, A: 29, B: 28, Line: 188},                     // 423
+		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 189},         // 424 "\nexpansion_module."
+		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 189},          // 425 ".key."
+		{Code: template.Text, B: 2051, C: 8, Line: 189},                    // 426 ".type = "
+		{Code: template.Print, A: 27, Line: 189},                           // 427
+		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 190},         // 428 "\nexpansion_module."
+		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 190},          // 429 ".key."
+		{Code: template.Text, B: 2059, C: 8, Line: 190},                    // 430 ".line = "
+		{Code: template.PrintFieldInt, A: 22, B: 3, Line: 190},             // 431
+		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 191},         // 432 "\nexpansion_module."
+		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 191},          // 433 ".key."
+		{Code: template.Text, B: 2067, C: 9, Line: 191},                    // 434 ".value = "
+		{Code: template.JumpField, A: 22, B: 438, C: 4, Line: 191},         // 435
+		{Code: template.PrintField, A: 22, B: 4, Line: 191},                // 436
+		{Code: template.Jump, B: 439, Line: 191},                           // 437
+		{Code: template.Text, B: 1810, C: 6, Line: 191},                    // 438 "%NULL%"
+		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 192},         // 439 "\nexpansion_module."
+		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 192},          // 440 ".key."
+		{Code: template.Text, B: 1145, C: 9, Line: 192},                    // 441 ".label = "
+		{Code: template.JumpField, A: 22, B: 445, C: 5, Line: 192},         // 442
+		{Code: template.PrintField, A: 22, B: 5, Line: 192},                // 443
+		{Code: template.Jump, B: 446, Line: 192},                           // 444
+		{Code: template.Text, B: 1810, C: 6, Line: 192},                    // 445 "%NULL%"
+		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 193},         // 446 "\nexpansion_module."
+		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 193},          // 447 ".key."
+		{Code: template.Text, B: 2076, C: 13, Line: 193},                   // 448 ".extension = "
+		{Code: template.JumpField, A: 22, B: 452, C: 6, Line: 193},         // 449
+		{Code: template.PrintField, A: 22, B: 6, Line: 193},                // 450
+		{Code: template.Jump, B: 453, Line: 193},                           // 451
+		{Code: template.Text, B: 1810, C: 6, Line: 193},                    // 452 "%NULL%"
+		{Code: template.JumpFalse, A: 15, B: 461, Line: 194},               // 453
+		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 195},         // 454 "\nexpansion_module."
+		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 195},          // 455 ".key."
+		{Code: template.Text, B: 2089, C: 16, Line: 195},                   // 456 ".pickup_value = "
+		{Code: template.JumpField, A: 22, B: 460, C: 6, Line: 195},         // 457
+		{Code: template.PrintField, A: 22, B: 6, Line: 195},                // 458
+		{Code: template.Jump, B: 461, Line: 195},                           // 459
+		{Code: template.Text, B: 1810, C: 6, Line: 195},                    // 460 "%NULL%"
+		{Code: template.Jump, B: 525, Line: 187},                           // 461
+		{Code: template.LoadText, A: 28, B: 2105, C: 8, Line: 198},         // 462 "linekey."
+		{Code: template.Copy, A: 29, B: 28, Line: 198},                     // 463
+		{Code: template.Less, A: 30, B: 18, C: 24, Line: 199},              // 464
+		{Code: template.JumpFalse, A: 30, B: 476, Line: 199},               // 465
+		{Code: template.LoadInt, A: 32, B: 3, Line: 200},                   // 466
+		{Code: template.EqualInt, A: 31, B: 18, C: 32, Line: 200},          // 467
+		{Code: template.JumpFalse, A: 31, B: 472, Line: 200},               // 468
+		{Code: template.LoadInt, A: 33, B: 3, Line: 200},                   // 469
+		{Code: template.Add, A: 34, B: 24, C: 33, Line: 200},               // 470
+		{Code: template.Copy, A: 24, B: 34, Line: 200},                     // 471
+		{Code: template.LookupInt, A: 31, B: 24, C: 7, Line: 201},          // 472
+		{Code: template.Copy, A: 29, B: 31, Line: 201},                     // 473
+		{Code: template.LoadInt, A: 32, Line: 201},                         // 474
+		{Code: template.Copy, A: 24, B: 32, Line: 201},                     // 475
+		{Code: template.Text, B: 33, C: 1, Line: 202},                      // 476 "\n"
+		{Code: template.Print, A: 29, Line: 203},                           // 477
+		{Code: template.JumpFalse, A: 24, B: 480, Line: 203},               // 478
+		{Code: template.PrintInt, A: 24, Line: 203},                        // 479
+		{Code: template.Text, B: 2051, C: 8, Line: 203},                    // 480 ".type = "
+		{Code: template.Print, A: 27, Line: 203},                           // 481
+		{Code: template.Text, B: 33, C: 1, Line: 203},                      // 482 "\n"
+		{Code: template.Print, A: 29, Line: 204},                           // 483
+		{Code: template.JumpFalse, A: 24, B: 486, Line: 204},               // 484
+		{Code: template.PrintInt, A: 24, Line: 204},                        // 485
+		{Code: template.Text, B: 2059, C: 8, Line: 204},                    // 486 ".line = "
+		{Code: template.PrintFieldInt, A: 22, B: 3, Line: 204},             // 487
+		{Code: template.Text, B: 33, C: 1, Line: 204},                      // 488 "\n"
+		{Code: template.Print, A: 29, Line: 205},                           // 489
+		{Code: template.JumpFalse, A: 24, B: 492, Line: 205},               // 490
+		{Code: template.PrintInt, A: 24, Line: 205},                        // 491
+		{Code: template.Text, B: 2067, C: 9, Line: 205},                    // 492 ".value = "
+		{Code: template.JumpField, A: 22, B: 496, C: 4, Line: 205},         // 493
+		{Code: template.PrintField, A: 22, B: 4, Line: 205},                // 494
+		{Code: template.Jump, B: 497, Line: 205},                           // 495
+		{Code: template.Text, B: 1810, C: 6, Line: 205},                    // 496 "%NULL%"
+		{Code: template.Text, B: 33, C: 1, Line: 205},                      // 497 "\n"
+		{Code: template.Print, A: 29, Line: 206},                           // 498
+		{Code: template.JumpFalse, A: 24, B: 501, Line: 206},               // 499
+		{Code: template.PrintInt, A: 24, Line: 206},                        // 500
+		{Code: template.Text, B: 1145, C: 9, Line: 206},                    // 501 ".label = "
+		{Code: template.JumpField, A: 22, B: 505, C: 5, Line: 206},         // 502
+		{Code: template.PrintField, A: 22, B: 5, Line: 206},                // 503
+		{Code: template.Jump, B: 506, Line: 206},                           // 504
+		{Code: template.Text, B: 1810, C: 6, Line: 206},                    // 505 "%NULL%"
+		{Code: template.Text, B: 33, C: 1, Line: 206},                      // 506 "\n"
+		{Code: template.Print, A: 29, Line: 207},                           // 507
+		{Code: template.JumpFalse, A: 24, B: 510, Line: 207},               // 508
+		{Code: template.PrintInt, A: 24, Line: 207},                        // 509
+		{Code: template.Text, B: 2076, C: 13, Line: 207},                   // 510 ".extension = "
+		{Code: template.JumpField, A: 22, B: 514, C: 6, Line: 207},         // 511
+		{Code: template.PrintField, A: 22, B: 6, Line: 207},                // 512
+		{Code: template.Jump, B: 515, Line: 207},                           // 513
+		{Code: template.Text, B: 1810, C: 6, Line: 207},                    // 514 "%NULL%"
+		{Code: template.JumpFalse, A: 15, B: 525, Line: 208},               // 515
+		{Code: template.Text, B: 33, C: 1, Line: 208},                      // 516 "\n"
+		{Code: template.Print, A: 29, Line: 209},                           // 517
+		{Code: template.JumpFalse, A: 24, B: 520, Line: 209},               // 518
+		{Code: template.PrintInt, A: 24, Line: 209},                        // 519
+		{Code: template.Text, B: 2089, C: 16, Line: 209},                   // 520 ".pickup_value = "
+		{Code: template.JumpField, A: 22, B: 524, C: 6, Line: 209},         // 521
+		{Code: template.PrintField, A: 22, B: 6, Line: 209},                // 522
+		{Code: template.Jump, B: 525, Line: 209},                           // 523
+		{Code: template.Text, B: 1810, C: 6, Line: 209},                    // 524 "%NULL%"
+		{Code: template.Next, A: 20, B: 411, Line: 183},                    // 525
+		{Code: template.Field, A: 19, C: 27, Line: 213},                    // 526
+		{Code: template.Copy, A: 20, B: 19, Line: 213},                     // 527
+		{Code: template.Range, A: 20, B: 559, Line: 213},                   // 528
+		{Code: template.Item, A: 20, B: 22, C: 20, Line: 213},              // 529
+		{Code: template.JumpField, A: 22, B: 537, Line: 214},               // 530
+		{Code: template.Text, B: 2028, C: 18, Line: 214},                   // 531 "\nexpansion_module."
+		{Code: template.PrintFieldInt, A: 22, Line: 215},                   // 532
+		{Code: template.Text, B: 2046, C: 5, Line: 215},                    // 533 ".key."
+		{Code: template.PrintFieldInt, A: 22, B: 1, Line: 215},             // 534
+		{Code: template.Text, B: 2113, C: 9, Line: 215},                    // 535 ".type = 0"
+		{Code: template.Jump, B: 558, Line: 214},                           // 536
+		{Code: template.Field, A: 23, B: 22, C: 1, Line: 216},              // 537
+		{Code: template.Less, A: 24, B: 18, C: 23, Line: 216},              // 538
+		{Code: template.JumpFalse, A: 24, B: 555, Line: 216},               // 539
+		{Code: template.Text, B: 33, C: 1, Line: 216},                      // 540 "\n"
+		{Code: template.LoadInt, A: 26, B: 3, Line: 217},                   // 541
+		{Code: template.EqualInt, A: 25, B: 18, C: 26, Line: 217},          // 542
+		{Code: template.JumpFalse, A: 25, B: 550, Line: 217},               // 543
+		{Code: template.Field, A: 27, B: 22, C: 1, Line: 217},              // 544
+		{Code: template.LoadInt, A: 28, B: 3, Line: 217},                   // 545
+		{Code: template.Add, A: 29, B: 27, C: 28, Line: 217},               // 546
+		{Code: template.LookupInt, A: 30, B: 29, C: 7, Line: 217},          // 547
+		{Code: template.Print, A: 30, Line: 217},                           // 548
+		{Code: template.Jump, B: 553, Line: 217},                           // 549
+		{Code: template.Field, A: 27, B: 22, C: 1, Line: 217},              // 550
+		{Code: template.LookupInt, A: 28, B: 27, C: 7, Line: 217},          // 551
+		{Code: template.Print, A: 28, Line: 217},                           // 552
+		{Code: template.Text, B: 2113, C: 9, Line: 217},                    // 553 ".type = 0"
+		{Code: template.Jump, B: 558, Line: 216},                           // 554
+		{Code: template.Text, B: 2122, C: 9, Line: 218},                    // 555 "\nlinekey."
+		{Code: template.PrintFieldInt, A: 22, B: 1, Line: 219},             // 556
+		{Code: template.Text, B: 2113, C: 9, Line: 219},                    // 557 ".type = 0"
+		{Code: template.Next, A: 20, B: 529, Line: 213},                    // 558
+		{Code: template.Field, A: 19, C: 29, Line: 222},                    // 559
+		{Code: template.Copy, A: 20, B: 19, Line: 222},                     // 560
+		{Code: template.Range, A: 20, B: 566, Line: 222},                   // 561
+		{Code: template.Item, A: 20, B: 22, C: 20, Line: 222},              // 562
+		{Code: template.TextField, A: 22, B: 33, C: 1, Line: 223},          // 563 "\n"
+		{Code: template.TextField, A: 22, B: 544, C: 3, D: 1, Line: 223},   // 564 " = "
+		{Code: template.Next, A: 20, B: 562, Line: 222},                    // 565
+		{Code: template.Text, B: 33, C: 1, Line: 224},                      // 566 "\n"
 	},
 }

@@ -269,6 +269,9 @@ func TestPolycomRefuses(t *testing.T) {
 			{"VVX601", `{"module":3,"index":40,"type":"blf","value":"1"}`, ""},
 			{"VVX601", `{"module":3,"index":41,"type":"blf","value":"1"}`, "above the 40 keys of a module"},
 			{"VVX450", `{"module":1,"type":"blf","value":"1"}`, "modules"},
+			{"E450", `{"module":1,"type":"blf","value":"1"}`, "modules"},
+			{"E450", `{"index":14,"type":"speed-dial","value":"1"}`, ""},
+			{"E350", `{"index":9,"type":"speed-dial","value":"1"}`, "above the 8 keys"},
 			{"SPIP650", `{"type":"speed-dial","value":"1"}`, "lines, busy lamps and call parks only"},
 			{"SPIP650", `{"type":"park","value":"1"}`, ""},
 		} {

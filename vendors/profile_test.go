@@ -26,13 +26,15 @@ type device struct {
 	// password says that the phone has to show one with its URL.
 	password bool
 	model    pack.Model
-	lines    []line // those that are enabled
-	keys     []key
-	timers   [3]spread.Timer // checkin, register, subscribe
-	boot     uint64
+	// generation is that of its firmware, "" where the vendor has only one.
+	generation string
+	lines      []line // those that are enabled
+	keys       []key
+	timers     [3]spread.Timer // checkin, register, subscribe
+	boot       uint64
 	// What the documents say, "" where they say nothing.
 	admin, language, pickup, firmwareURL, bookName, bookURL string
-	ntp                                                     []string
+	ntp, codecs                                             []string
 	// values are all texts that a person has typed; secrets those of them that are
 	// nobody's business.
 	values, secrets []string
@@ -170,6 +172,7 @@ func randomDevice(s *source.Descriptor, settings []string, shapeSeed, valueSeed 
 	}
 	made, p := d.made, s.Pack()
 	made.model = oneOf(d.shape, p.Models)
+	d.firmware(p)
 	made.mac = fmt.Sprintf("001565%06x", d.value.IntN(1<<24))
 	d.tenant["tenant"], d.device["tenant"], d.device["device"] = "demo", "demo", made.mac
 	d.tenant["url"] = oneOf(d.value, []string{"https://prov.example", "http://192.0.2.1:8080/p/", "https://[2001:db8::1]/%20"})
@@ -204,6 +207,22 @@ func randomDevice(s *source.Descriptor, settings []string, shapeSeed, valueSeed 
 	return made
 }
 
+// firmware gives a device one of some generation, or leaves it to the model.
+func (d *dice) firmware(p pack.Pack) {
+	if len(p.Generations) == 0 {
+		return
+	}
+	d.made.generation = d.made.model.Generation
+	if d.made.generation == "" {
+		d.made.generation = p.Generations[len(p.Generations)-1].Name
+	}
+	if d.maybe(2) {
+		g := oneOf(d.shape, p.Generations)
+		d.made.generation = g.Name
+		d.set("firmware", strings.ReplaceAll(g.From, "*", "28")+".90", "0.1")
+	}
+}
+
 // zones are the names of all time zones.
 var zones = slices.Collect(zone.Names)
 
@@ -222,6 +241,9 @@ func (d *dice) settings(s *source.Descriptor) {
 		d.set("time_zone", oneOf(d.shape, zones), "UTC")
 	}
 	if list := words(s, "language"); d.maybe(2) && list != nil {
+		if fit := layouts[s.Vendor].fitLanguage; fit != nil {
+			list = slices.DeleteFunc(list, func(language string) bool { return !fit(s, d.made, language) })
+		}
 		language := oneOf(d.value, list)
 		if d.value.IntN(100) == 0 {
 			language = "tlh" // no phone speaks it: refused
@@ -235,8 +257,12 @@ func (d *dice) settings(s *source.Descriptor) {
 	}
 	if d.maybe(3) {
 		codecs := slices.Clone(s.Codecs)
+		if fit := layouts[s.Vendor].fitCodec; fit != nil && !d.maybe(100) {
+			codecs = slices.DeleteFunc(codecs, func(name string) bool { return !fit(d.made, name) })
+		}
 		d.shape.Shuffle(len(codecs), func(i, j int) { codecs[i], codecs[j] = codecs[j], codecs[i] })
-		d.set("codecs", codecs[:1+d.shape.IntN(len(codecs))], codecs[:1])
+		d.made.codecs = codecs[:1+d.shape.IntN(len(codecs))]
+		d.set("codecs", d.made.codecs, codecs[:1])
 	}
 	if d.maybe(2) {
 		d.made.pickup = d.text(dials, false)

@@ -39,8 +39,11 @@ type layout struct {
 	// timer is the name of a timer's setting for a line; nil where the descriptor's
 	// parameter is it, with the line in the place of ".N.".
 	timer func(name string, line int) string
-	// slot stands for key where the keys of all modules are numbered through, which
-	// depends on the model; offKey for off where the keys have another.
+	// rename makes of a timer's parameter that of a device whose model or firmware
+	// has another; nil where all have the same.
+	rename func(d *device, parameter string) string
+	// slot stands for key where the name depends on the model, as where the keys of
+	// all modules are numbered through (and then there is no key); offKey for off where the keys have another.
 	slot   func(d *device, module, index int) string
 	offKey string
 	// unset says that the format has no token that resets a parameter; a label may
@@ -54,8 +57,11 @@ type layout struct {
 	// all of them would be refused. fit makes of a key one that the phone can express; nil where it can express all.
 	fit  func(d *device, k *key, stored map[string]any)
 	fits func(m *pack.Model, k key) bool
-	// fitLine is fit for a line.
-	fitLine func(s *source.Descriptor, d *device, l *line, stored map[string]any)
+	// fitLine does for a line what fit does for a key; fitCodec and fitLanguage say
+	// whether the phone has one. They are nil where all phones have all.
+	fitLine     func(s *source.Descriptor, d *device, l *line, stored map[string]any)
+	fitCodec    func(d *device, name string) bool
+	fitLanguage func(s *source.Descriptor, d *device, language string) bool
 	// carries says whether the format can carry a text, as a label or as anything else;
 	// nil where it carries all.
 	carries func(s string, label bool) bool
@@ -182,7 +188,7 @@ func render(tenantDocument, deviceDocument string, p *pack.Pack, kind string) ([
 	}
 	for i := range p.Files {
 		if p.Files[i].Kind == kind {
-			body, stopped := new(template.Machine).Run(p.Files[i].Program, nil, r)
+			body, stopped := new(template.Machine).Run(profile.Program(r, &p.Files[i], ""), nil, r)
 			if stopped != nil {
 				return nil, stopped
 			}
@@ -362,6 +368,9 @@ func checkTimers(t *testing.T, s *source.Descriptor, l *layout, d *device, file 
 	for i, name := range []string{"checkin", "register", "subscribe"} {
 		for j, parameter := range parameters(s, l, name, d.lines) {
 			timer, salt := d.timers[i], name
+			if l.rename != nil {
+				parameter = l.rename(d, parameter)
+			}
 			if _, ok := file[parameter]; !ok && name == "subscribe" && !slices.Contains(d.model.Features, "blf") {
 				continue
 			}
@@ -403,7 +412,7 @@ func checkPlaces(t *testing.T, l *layout, d *device, file map[string]string, whe
 				off = l.offKey
 			}
 			switch {
-			case l.slot == nil:
+			case l.slot == nil, l.key != nil && i > room:
 				name = l.key(m, i)
 			case i <= room || m > int(d.model.Modules):
 				name = l.slot(d, m, i)
@@ -455,53 +464,54 @@ func TestTextTemplateAgrees(t *testing.T) {
 		for name, words := range s.Tables {
 			tables[name] = words
 		}
-		type version struct {
-			source.Version
-			program *template.Program
-		}
-		var versions []version
 		for i := range s.Files {
-			for _, v := range s.Files[i].Templates() {
-				versions = append(versions, version{v, p.Files[i].Choose(v.Version)})
+			f, served := &s.Files[i], &p.Files[i]
+			for _, v := range f.Templates() {
+				compare(t, s, l, p, tables, served, v.Version, v.Template, served.Choose(v.Version))
 			}
-		}
-		for _, f := range versions {
-			text, err := os.ReadFile(filepath.Join(s.Vendor, f.Template))
-			if err != nil {
-				t.Fatal(err)
-			}
-			standard, err := reference.Parse(f.Template, s.Lines(string(text)), tables)
-			if err != nil {
-				t.Fatal(err)
-			}
-			compared, stops := 0, 0
-			for seed := range uint64(150) {
-				d := randomDevice(s, l.settings, seed, seed)
-				r, _, err := phone(d.tenantDocument, d.deviceDocument, p)
-				if err != nil {
-					continue
-				}
-				var want bytes.Buffer
-				failed := standard.Execute(&want, reference.Data(profile.Phone, r))
-				got, stopped := new(template.Machine).Run(f.program, nil, r)
-				switch {
-				case stopped != nil && failed != nil:
-					stops++
-				case stopped != nil && escaperRefuses.MatchString(stopped.What):
-					// The escaper's business, which text/template knows nothing of.
-				case stopped != nil || failed != nil:
-					t.Fatalf("%s: ours says %v, text/template %v", f.Template, stopped, failed)
-				case l.unescape != nil && l.unescape(string(got)) == want.String(), l.unescape == nil && string(got) == want.String():
-					compared++
-				default:
-					t.Fatalf("%s: ours\n%s\ntext/template\n%s", f.Template, got, want.String())
-				}
-			}
-			if compared < 75 {
-				t.Errorf("%s: only %d files compared, %d refused by both", f.Template, compared, stops)
+			for j, v := range f.Variants {
+				compare(t, s, l, p, tables, served, "", v.Template, served.Variants[j].Program)
 			}
 		}
 	})
+}
+
+// compare runs one template of a file on random phones that get it, in both ways.
+func compare(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack, tables map[string]map[string]string, f *pack.File, version, name string, program *template.Program) {
+	text, err := os.ReadFile(filepath.Join(s.Vendor, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	standard, err := reference.Parse(name, s.Lines(string(text)), tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared, stops := 0, 0
+	for seed := uint64(0); seed < 2000 && compared < 75; seed++ {
+		d := randomDevice(s, l.settings, seed, seed)
+		r, _, err := phone(d.tenantDocument, d.deviceDocument, p)
+		if err != nil || profile.Program(r, f, version) != program {
+			continue
+		}
+		var want bytes.Buffer
+		failed := standard.Execute(&want, reference.Data(profile.Phone, r))
+		got, stopped := new(template.Machine).Run(program, nil, r)
+		switch {
+		case stopped != nil && failed != nil:
+			stops++
+		case stopped != nil && escaperRefuses.MatchString(stopped.What):
+			// The escaper's business, which text/template knows nothing of.
+		case stopped != nil || failed != nil:
+			t.Fatalf("%s: ours says %v, text/template %v", name, stopped, failed)
+		case l.unescape != nil && l.unescape(string(got)) == want.String(), l.unescape == nil && string(got) == want.String():
+			compared++
+		default:
+			t.Fatalf("%s: ours\n%s\ntext/template\n%s", name, got, want.String())
+		}
+	}
+	if compared < 75 {
+		t.Errorf("%s: only %d files compared, %d refused by both", name, compared, stops)
+	}
 }
 
 // One input, one source: changing a timer changes all of its lines, and no other.
@@ -616,6 +626,9 @@ func must(settings []setting, err error) []setting {
 // profile can set.
 func TestExtraSettings(t *testing.T) {
 	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		if len(l.settings) == 0 || len(l.denied) < 10 {
+			t.Errorf("%d parameters that a profile may set, %d that it must not: the property is empty", len(l.settings), len(l.denied))
+		}
 		written := map[string]bool{}
 		for seed := range uint64(400) {
 			d := randomDevice(s, nil, seed, seed)
@@ -639,6 +652,60 @@ func TestExtraSettings(t *testing.T) {
 			if !p.Allows(name) {
 				t.Errorf("a profile may not set %s", name)
 			}
+		}
+	})
+}
+
+// What phones send as User-Agent, as far as it is known.
+func TestAgents(t *testing.T) {
+	known := map[string][][3]string{
+		"yealink": {
+			{"Yealink SIP-T46U 108.86.0.90 00:15:65:aa:bb:01", "T46U", "108.86.0.90"}, {"Yealink SIP-T21P_E2 52.80.0.3 00:15:65:4c:4c:26", "T21P_E2", "52.80.0.3"},
+			{"Yealink SIP-T56A  58.80.0.25 001565f429a4", "T56A", "58.80.0.25"}, {"yealink SIP-T28P 2.70.0.140 00:15:65:13:ae:0b", "T28P", "2.70.0.140"},
+			{"Yealink W70B 146.87.0.15 80:5e:c0:aa:bb:cc", "W70B", "146.87.0.15"}, {"Yealink W90DM 130.87.0.10 80:5e:c0:aa:bb:cc", "W90DM", "130.87.0.10"},
+			{"W52P 25.30.0.2 00:15:65:44:b3:7c", "W52P", "25.30.0.2"}, {"Yealink SIP-W52P 25.73.0.20 00:15:65:40:ae:35", "W52P", "25.73.0.20"},
+			{"Yealink-T46G 28.71.0.81 28.1.0.128.0.0.0", "T46G", "28.71.0.81"}, {"VP530P 23.70.0.40 00:15:65:31:4b:c0", "", ""},
+		},
+		"polycom": {
+			{"FileTransport PolycomVVX-VVX_400-UA/4.1.4.7430 Type/Application", "VVX400", "4.1.4.7430"}, {"FileTransport PolycomVVX-VVX_500-UA/5.9.7.47435 Type/Updater", "VVX500", "5.9.7.47435"},
+			{"FileTransport PolycomSoundPointIP-SPIP_550-UA/4.0.15.1047 (SN:0004f2aabbcc) Type/Application", "SPIP550", "4.0.15.1047"},
+			{"FileTransport PolyEdge-Edge_E450-UA/8.0.0.15602 Type/Application", "E450", "8.0.0.15602"}, {"FileTransport PolyCCX-CCX_600-UA/8.0.2.3267 (SN:482567aabbcc) Type/Application", "", ""},
+		},
+		"grandstream": {
+			{"Grandstream Model HW GXP2135 SW 1.0.7.97 DevId 000b82aabbcc", "GXP2135", "1.0.7.97"}, {"Grandstream Model HW GRP2614  V1.3A SW 1.0.5.15 DevId c074adaabbcc", "GRP2614", "1.0.5.15"},
+			{"Grandstream Model HW HT801 V1.1A SW 1.0.17.5 DevId c074adaabbcc", "HT801", "1.0.17.5"}, {"Grandstream Model HW HT802V2 V1.0A SW 1.0.5.4 DevId ec74d7aabbcc", "HT802V2", "1.0.5.4"},
+			{"Grandstream GXP2000 (gxp2000e.bin:1.2.5.3/boot55e.bin:1.1.6.9) DevId 000b82aabbcc", "", ""},
+		},
+		"fanvil": {
+			{"Fanvil X6U 2.12.16.17 0c383e557eb1", "X6U", "2.12.16.17"}, {"Fanvil X6U Pro 0.0.10 0c383e2cd782", "X6U", "0.0.10"}, {"Fanvil X5U-V2 2.12.16.17 0c383e557eb1", "X5U", "2.12.16.17"},
+		},
+		"snom": {
+			{"Mozilla/4.0 (compatible; snomD785-SIP 10.1.169.16 2010.12-00001-gd311851f1 (Feb 25 2019 - 14:19:43) 000413AABBCC SXM:0 UXM:0 UXMC:0)", "D785", "10.1.169.16"},
+			{"Mozilla/4.0 (compatible; Snom M900 05.20.0001 000413aabbcc)", "", ""},
+		},
+		"mitel": {
+			{"Aastra6867i MAC:00-08-5D-40-90-5F V:4.1.0.128-SIP", "6867i", "4.1.0.128"}, {"Mitel6930 MAC:14-00-E9-1E-DB-52 V:6.4.0.140-SIP", "6930", "6.4.0.140"},
+		},
+		"cisco-mpp": {
+			{"Cisco-CP-8841-3PCC/11.3.7 (00562b043615)", "8841", "11.3.7"},
+		},
+		"cisco-spa": {
+			{"Cisco/SPA508G-7.4.8a (0002FDFF2103)(CBT141400UK)", "SPA508G", "7.4.8"},
+		},
+	}
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		for _, c := range known[s.Vendor] {
+			m, firmware := p.Agent(c[0], &p.Models[0])
+			name := ""
+			if m != nil {
+				name = m.Name
+			}
+			if name != c[1] || firmware != c[2] {
+				t.Errorf("%s: %q %q", c[0], name, firmware)
+			}
+		}
+		if len(p.Agents) > 0 && len(known[s.Vendor]) == 0 {
+			t.Error("no User-Agent to try its patterns on")
 		}
 	})
 }

@@ -22,12 +22,20 @@ var layouts = map[string]*layout{"yealink": {
 		}
 		return fmt.Sprintf("linekey.%d.type", index)
 	},
-	wants: yealinkWants, zone: yealinkZone,
+	slot: func(d *device, module, index int) string { return yealinkKey(d, module, index) + "type" }, rename: yealinkRename, fit: yealinkFit,
+	fitLine: func(_ *source.Descriptor, d *device, l *line, stored map[string]any) {
+		if yealinkBefore(d, "v81") && l.srtp == "required" {
+			l.srtp, stored["srtp"] = "optional", "optional"
+		}
+	},
+	fitCodec: func(d *device, name string) bool { return name != "opus" || !yealinkBefore(d, "v73") },
+	wants:    yealinkWants, zone: yealinkZone,
 	settings: []string{"features.dnd.allow", "phone_setting.backlight_time", "dialplan.area_code.code", "local_time.date_format", "softkey.layout", "edk.edklist.1.mname"},
 	denied: []string{
 		// Where the phone gets its configuration and firmware from, and when.
 		"static.auto_provision.server.url", "static.auto_provision.server.username", "static.auto_provision.server.password", "static.auto_provision.custom.protect",
-		"static.auto_provision.dhcp_option.enable", "static.auto_provision.aes_key_16.com", "auto_provision.server.url", "static.firmware.url", "firmware.url",
+		"static.auto_provision.dhcp_option.enable", "static.auto_provision.aes_key_16.com", "auto_provision.server.url", "auto_provision.mode",
+		"auto_provision.schedule.periodic_minute", "auto_provision.repeat.minutes", "handset.1.incoming_lines", "template.2.sip_server.1.address", "account.1.sip_server_host", "static.firmware.url", "firmware.url",
 		"static.zero_touch.enable", "zero_touch.enable", "autoprovision.1.url", "static.managementserver.url", "overwrite_mode", "include:config",
 		// Whom it trusts.
 		"static.security.trust_certificates", "static.security.ca_cert", "static.security.dev_cert", "static.security.cn_validation", "static.trusted_certificates.url",
@@ -50,10 +58,137 @@ var layouts = map[string]*layout{"yealink": {
 	},
 }}
 
+// yealinkLineKeys are those of the models that have memory keys behind them.
+var yealinkLineKeys = map[string]int{"T26P": 3, "T28P": 6}
+
+// yealinkKey is the beginning of the names of a key.
+func yealinkKey(d *device, module, index int) string {
+	if module > 0 {
+		return fmt.Sprintf("expansion_module.%d.key.%d.", module, index)
+	}
+	if lines := yealinkLineKeys[d.model.Name]; lines > 0 && index > lines {
+		return fmt.Sprintf("memorykey.%d.", index-lines)
+	}
+	return fmt.Sprintf("linekey.%d.", index)
+}
+
+// yealinkBefore says whether the firmware is older than this generation.
+func yealinkBefore(d *device, generation string) bool { return d.generation < generation }
+
+// yealinkRename is the name of a timer in firmware before V81, and on DECT managers.
+func yealinkRename(d *device, parameter string) string {
+	if yealinkBefore(d, "v81") {
+		parameter = strings.TrimPrefix(parameter, "static.")
+	}
+	if yealinkBefore(d, "v72") {
+		parameter = strings.Replace(parameter, ".sip_server.1.expires", ".expires", 1)
+		return strings.Replace(parameter, "repeat.minutes", "schedule.periodic_minute", 1)
+	}
+	if slices.Contains(d.model.Features, "servers") && strings.HasSuffix(parameter, ".sip_server.1.expires") {
+		parameter = strings.Replace(parameter, "account.", "template.", 1)
+	}
+	return parameter
+}
+
+// yealinkFit makes of a key one that the firmware has.
+func yealinkFit(d *device, k *key, stored map[string]any) {
+	if yealinkBefore(d, "v81") && (k.kind == "retrieve-park" || k.kind == "directory") {
+		k.kind, stored["type"] = "hold", "hold"
+	}
+}
+
 // yealinkWants is what the main file has to say for a phone.
 func yealinkWants(s *source.Descriptor, d *device) map[string]string {
+	want := yealinkWantsV81(s, d)
+	if yealinkBefore(d, "v81") {
+		for name, value := range want {
+			if plain, ok := strings.CutPrefix(name, "static."); ok {
+				want[plain], want[name] = value, ""
+			}
+		}
+		want["auto_provision.flexible.enable"], want["static.auto_provision.flexible.enable"] = "", ""
+	}
+	dect := slices.Contains(d.model.Features, "dect")
+	if dect {
+		want["lang.gui"], want["features.pickup.direct_pickup_enable"], want["features.pickup.direct_pickup_code"] = "", "", ""
+	}
+	want["auto_provision.mode"] = ""
+	if d.generation == "v70" {
+		want["auto_provision.power_on"] = ""
+		want["auto_provision.mode"], want["auto_provision.repeat.minutes"] = "6", d.timer(0, "checkin", 0)
+	}
+	port := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	for _, l := range d.lines {
+		account := fmt.Sprintf("account.%d.", l.index)
+		expires := d.timer(1, "register."+strconv.Itoa(l.index), l.register)
+		old := map[string]string{
+			"sip_server_host": l.server, "sip_server_port": port(l.port), "expires": expires, "outbound_host": l.proxy, "outbound_port": port(l.proxyPort),
+		}
+		for name, value := range old {
+			want[account+name] = ""
+			if yealinkBefore(d, "v73") {
+				want[account+name] = value
+			}
+		}
+		want[account+"transport"] = ""
+		if yealinkBefore(d, "v81") {
+			want[account+"transport"] = s.Tables["transport"][l.transport]
+			want[account+"srtp_encryption"] = "0"
+			want[account+"reg_fail_retry_interval"], want[account+"reg_failed_retry_max_time"] = "120", ""
+		}
+		if d.generation == "v70" {
+			for _, name := range []string{"sip_server.1.address", "sip_server.1.port", "sip_server.1.transport_type", "sip_server.1.expires", "outbound_proxy.1.address", "outbound_proxy.1.port"} {
+				want[account+name] = ""
+			}
+		}
+		if slices.Contains(d.model.Features, "servers") {
+			for name, value := range want {
+				if rest, ok := strings.CutPrefix(name, account); ok && (strings.HasPrefix(rest, "sip_server.1.") || strings.HasPrefix(rest, "outbound_proxy")) {
+					want[fmt.Sprintf("template.%d.%s", l.index, rest)], want[name] = value, ""
+				}
+			}
+			want[account+"sip_server.template"] = strconv.Itoa(l.index)
+		}
+		for _, name := range []string{"incoming_lines", "dial_out_lines", "dial_out_default_line"} {
+			if want[fmt.Sprintf("handset.%d.%s", l.index, name)] = ""; slices.Contains(d.model.Features, "handsets") {
+				want[fmt.Sprintf("handset.%d.%s", l.index, name)] = strconv.Itoa(l.index)
+			}
+		}
+		if d.codecs != nil {
+			for i, name := range s.Codecs {
+				at := account + "codec." + name
+				if yealinkBefore(d, "v73") {
+					want[at+".enable"] = ""
+					at = account + "codec." + []string{"13", "6", "2", "1", "5"}[i]
+				}
+				place := slices.Index(d.codecs, name)
+				want[at+".enable"], want[at+".priority"] = "0", ""
+				if place >= 0 {
+					want[at+".enable"], want[at+".priority"] = "1", strconv.Itoa(place+1)
+				}
+			}
+		}
+	}
+	for _, k := range d.keys {
+		at := yealinkKey(d, k.module, k.index)
+		if want[at+"pickup_value"] = ""; yealinkBefore(d, "v81") {
+			want[at+"pickup_value"] = want[at+"extension"]
+		}
+	}
+	return want
+}
+
+// yealinkWantsV81 is what a desk phone wants since V81.
+func yealinkWantsV81(s *source.Descriptor, d *device) map[string]string {
 	want := map[string]string{
 		"static.auto_provision.server.url": ownURL, "sip.reg_surge_prevention": strconv.FormatUint(d.boot, 10), "sip.notify_reboot_enable": "0",
+		"static.auto_provision.power_on": "1", "static.auto_provision.repeat.enable": "1", "static.auto_provision.weekly.enable": "0", "static.auto_provision.pnp_enable": "0",
+		"static.auto_provision.flexible.enable": "0",
 	}
 	secret := func(s string) string {
 		if s == "" || d.staged {
@@ -114,10 +249,7 @@ func yealinkWants(s *source.Descriptor, d *device) map[string]string {
 		want[account+"sip_server.1.expires"] = d.timer(1, "register."+strconv.Itoa(l.index), l.register)
 	}
 	for _, k := range d.keys {
-		at := fmt.Sprintf("linekey.%d.", k.index)
-		if k.module > 0 {
-			at = fmt.Sprintf("expansion_module.%d.key.%d.", k.module, k.index)
-		}
+		at := yealinkKey(d, k.module, k.index)
 		want[at+"type"], want[at+"line"] = s.Tables["key"][k.kind], strconv.Itoa(k.line)
 		want[at+"value"], want[at+"label"], want[at+"extension"] = text(k.value), text(k.label), text(k.pickup)
 	}

@@ -60,11 +60,35 @@ func TestZones(t *testing.T) {
 		if l.zone == nil {
 			return
 		}
+		for _, model := range zoneModels(p) {
+			testZones(t, s, l, p, model)
+		}
+	})
+}
+
+// zoneModels are a model for each template of the main file.
+func zoneModels(p *pack.Pack) []string {
+	models := []string{large(p)}
+	for _, f := range p.Files {
+		for _, v := range f.Variants {
+			for i := range p.Models {
+				if f.Kind == "config" && slices.Contains(p.Models[i].Features, v.Feature) {
+					models = append(models, p.Models[i].Name)
+					break
+				}
+			}
+		}
+	}
+	return models
+}
+
+func testZones(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack, model string) {
+	t.Run(model, func(t *testing.T) {
 		rendered, changes := 0, 0
 		refused := map[string]bool{}
 		for name := range zone.Names {
 			body, err := render(
-				fmt.Sprintf(`{"tenant":"demo","vendor":%q,"model":%q,"url":"https://a","time_zone":%q}`, s.Vendor, large(p), name),
+				fmt.Sprintf(`{"tenant":"demo","vendor":%q,"model":%q,"url":"https://a","time_zone":%q}`, s.Vendor, model, name),
 				`{"device":"001565aabb01","tenant":"demo","state":"staged"}`, p, "config")
 			if err != nil {
 				if !strings.Contains(err.Error(), "cannot express when summer time changes") && !strings.Contains(err.Error(), "the phone has no offset in the ") {

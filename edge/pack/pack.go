@@ -12,6 +12,11 @@ type Pack struct {
 	Vendor string
 	Models []Model
 	Files  []File
+	// Generations are those of the firmware, oldest first. None: all is configured
+	// alike.
+	Generations []Generation
+	// Agents are what the phones' User-Agent looks like: see Agent.
+	Agents []string
 	// Checkin, Register and Subscribe are the phone's parameters for the three
 	// timers; Boot is the delay before the first registration.
 	Checkin, Register, Subscribe, Boot Timer
@@ -36,6 +41,9 @@ type Model struct {
 	// ASCII says that the phone reads nothing else. A profile with another
 	// character in it is refused, not changed.
 	ASCII bool
+	// Generation is that of the firmware where a profile does not say which; "" is
+	// the newest.
+	Generation string
 }
 
 // Timer is a parameter of a phone for a timer.
@@ -81,6 +89,16 @@ type File struct {
 	// Versions are all programs of a file that has more than one, Program being
 	// that of the first.
 	Versions []Version
+	// Variants are the bodies of phones with a certain feature, which come before
+	// Program and Versions. The first that fits counts.
+	Variants []Variant
+}
+
+// Variant is the body of a file for phones with a feature: a word of the model, or
+// the name of the generation.
+type Variant struct {
+	Feature string
+	Program *template.Program
 }
 
 // Version is one of several programs of a file, which a profile chooses by name.
@@ -185,16 +203,14 @@ func (p *Pack) Allows(name string) bool {
 	if !matches(p.Allow, name, 1) {
 		return false
 	}
-	var lower [64]byte
-	if len(name) > len(lower) {
+	var folded [64]byte
+	if len(name) > len(folded) {
 		return false
 	}
 	for i := range len(name) {
-		if lower[i] = name[i]; name[i] >= 'A' && name[i] <= 'Z' {
-			lower[i] += 'a' - 'A'
-		}
+		folded[i] = lower(name[i])
 	}
-	return !matches(p.Deny, string(lower[:len(name)]), 0)
+	return !matches(p.Deny, string(folded[:len(name)]), 0)
 }
 
 // matches says whether name is one of the patterns. The "*" of a pattern stands for

@@ -8,9 +8,12 @@ var acme = &pack.Pack{
 	Models: []pack.Model{
 		{Name: "D2", Lines: 2, Keys: 2, Features: []string{"blf", "colour"}},
 		{Name: "D4", Lines: 4, Keys: 3, Modules: 2, ModuleKeys: 4},
-		{Name: "D250", Lines: 250, Keys: 400, Modules: 6, ModuleKeys: 60},
+		{Name: "D250", Lines: 250, Keys: 400, Modules: 6, ModuleKeys: 60, Generation: "old"},
 		{Name: "D1", Lines: 1},
 		{Name: "A2", Lines: 2, Keys: 2, ASCII: true},
+	},
+	Generations: []pack.Generation{
+		{Name: "old", From: "1.1"}, {Name: "new", From: "1.10"},
 	},
 	Checkin:   pack.Timer{Unit: 60, Min: 2, Max: 2000, Native: 120000},
 	Register:  pack.Timer{Unit: 1, Min: 30, Max: 7200},

@@ -6,6 +6,7 @@ import (
 	"stagger/edge/pack"
 	"stagger/edge/record"
 	"stagger/edge/spread"
+	"stagger/edge/template"
 	"stagger/edge/zone"
 )
 
@@ -162,14 +163,16 @@ type Builder struct {
 	// Password is what the phone shows with its URL, where its tenant wants one;
 	// the user is the MAC.
 	Password string
-	// Timers are those of the last Build.
-	Timers []Spread
+	// Timers are those of the last Build, Model and Generation what its phone is;
+	// Generation is nil where the vendor has only one.
+	Timers     []Spread
+	Model      *pack.Model
+	Generation *pack.Generation
 	// Template is the version of the vendor's templates that the device's profile
 	// chooses; "" leaves it to the pack.
 	Template string
 
 	pack  *pack.Pack
-	model *pack.Model
 	mac   string
 	place spread.Place
 }
@@ -206,7 +209,7 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 	if phone[Model].Str == "" {
 		return nil, wrong("is required").within("model")
 	}
-	if b.model = p.Model(phone[Model].Str); b.model == nil {
+	if b.Model = p.Model(phone[Model].Str); b.Model == nil {
 		return nil, wrong("is not a model of this vendor").within("model")
 	}
 	b.place = spread.Jump
@@ -223,11 +226,20 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 	if b.Password != "" {
 		phone[PhoneProvisioningPassword] = record.Text(b.Password)
 	}
-	features := a.List(len(b.model.Features))
-	for _, word := range b.model.Features {
+	if b.Generation = p.Generation(b.Model, phone[Firmware].Str); b.Generation == nil && len(p.Generations) > 0 {
+		return nil, wrong("is not a version that is known of these phones: they begin with " + p.Generations[0].From).within("firmware")
+	}
+	features := a.List(len(b.Model.Features) + 1)
+	feature := func(word string) {
 		f := a.New(1)
 		f[0] = record.Text(word)
 		features = append(features, f)
+	}
+	for _, word := range b.Model.Features {
+		feature(word)
+	}
+	if b.Generation != nil {
+		feature(b.Generation.Name)
 	}
 	phone[PhoneFeatures] = record.Value{Set: true, List: features}
 
@@ -289,7 +301,7 @@ func (b *Builder) Build(tenant, device record.Record, p *pack.Pack, url string) 
 			return nil, err
 		}
 	}
-	if b.model.ASCII {
+	if b.Model.ASCII {
 		if err := ascii(Phone, phone); err != nil {
 			return nil, err
 		}
@@ -322,6 +334,19 @@ func ascii(schema *record.Schema, r record.Record) *Error {
 		}
 	}
 	return nil
+}
+
+// Program is what renders a file for this phone, in the version of the templates that
+// its profile chooses. A variant has no versions.
+func Program(phone record.Record, f *pack.File, version string) *template.Program {
+	for i := range f.Variants {
+		for _, word := range phone[PhoneFeatures].List {
+			if word[0].Str == f.Variants[i].Feature {
+				return f.Variants[i].Program
+			}
+		}
+	}
+	return f.Choose(version)
 }
 
 // inTwo takes a URL apart: its scheme, and what comes behind it. Both are unset
@@ -582,11 +607,11 @@ func (b *Builder) lines(phone, tenant, device, timers record.Record, active bool
 	if active && len(stored) == 0 {
 		return wrong("is required: an active device has at least one").within("lines")
 	}
-	lines, free := a.List(len(stored)), a.List(int(b.model.Lines))
+	lines, free := a.List(len(stored)), a.List(int(b.Model.Lines))
 	// last is the line before, and used the last one that is not free.
 	last, used := int64(0), int64(0)
 	for i := range stored {
-		if b.model.ASCII {
+		if b.Model.ASCII {
 			if err := ascii(Line, stored[i]); err != nil {
 				return err.item(i).within("lines")
 			}
@@ -601,8 +626,8 @@ func (b *Builder) lines(phone, tenant, device, timers record.Record, active bool
 		if index <= last {
 			return wrong("is not above that of the line before").within("index").item(i).within("lines")
 		}
-		if index > int64(b.model.Lines) {
-			return wrong("is above the " + strconv.Itoa(int(b.model.Lines)) + " lines of the model").within("index").item(i).within("lines")
+		if index > int64(b.Model.Lines) {
+			return wrong("is above the " + strconv.Itoa(int(b.Model.Lines)) + " lines of the model").within("index").item(i).within("lines")
 		}
 		for _, f := range [...]int{LineUser, LinePassword, LineServer} {
 			if !l[f].Set {
@@ -632,7 +657,7 @@ func (b *Builder) lines(phone, tenant, device, timers record.Record, active bool
 		used = index
 		lines = append(lines, l)
 	}
-	for ; used < int64(b.model.Lines); used++ {
+	for ; used < int64(b.Model.Lines); used++ {
 		free = append(free, b.slot(0, used+1))
 	}
 	phone[PhoneLines] = record.Value{Set: true, List: lines}
@@ -689,7 +714,7 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 	} else if active {
 		// Nobody laid out the keys: one for each line, as the phones do.
 		keys = a.List(len(lines))
-		for i := 0; i < len(lines) && i < int(b.model.Keys); i++ {
+		for i := 0; i < len(lines) && i < int(b.Model.Keys); i++ {
 			k := a.New(len(Key.Fields))
 			k[KeyType] = record.Text("line")
 			k[KeyLine] = lines[i][LineIndex]
@@ -697,10 +722,10 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 		}
 		phone[Keys] = record.Value{Set: true, List: keys}
 	}
-	free := a.List(int(b.model.Keys))
+	free := a.List(int(b.Model.Keys))
 	module, last := int64(0), int64(0)
 	// room is what the module has, and gaps the free keys up to a key.
-	room := int64(b.model.Keys)
+	room := int64(b.Model.Keys)
 	gaps := func(to int64) {
 		for ; last < to; last++ {
 			free = append(free, b.slot(module, last+1))
@@ -713,9 +738,9 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 		}
 		if k[KeyModule].Num > module {
 			gaps(room)
-			module, last, room = k[KeyModule].Num, 0, int64(b.model.ModuleKeys)
-			if module > int64(b.model.Modules) {
-				return wrong("is above the " + strconv.Itoa(int(b.model.Modules)) + " modules of the model").within("module").item(i).within("keys")
+			module, last, room = k[KeyModule].Num, 0, int64(b.Model.ModuleKeys)
+			if module > int64(b.Model.Modules) {
+				return wrong("is above the " + strconv.Itoa(int(b.Model.Modules)) + " modules of the model").within("module").item(i).within("keys")
 			}
 		}
 		if !k[KeyIndex].Set {
@@ -861,7 +886,7 @@ func (b *Builder) extra(phone, tenant, device record.Record) *Error {
 				if !b.pack.Allows(name) {
 					return wrong("is not a setting that a profile may set").within(name).within(b.pack.Vendor).within("extra")
 				}
-				if b.model.ASCII {
+				if b.Model.ASCII {
 					if err := ascii(Setting, s); err != nil {
 						err.Path = ""
 						return err.within(name).within(b.pack.Vendor).within("extra")

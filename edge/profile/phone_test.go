@@ -11,6 +11,7 @@ import (
 	"stagger/edge/profile/cases"
 	"stagger/edge/record"
 	"stagger/edge/spread"
+	"stagger/edge/template"
 	"stagger/edge/zone"
 )
 
@@ -235,7 +236,7 @@ func TestBuildUsesTheMerge(t *testing.T) {
 		{"codecs", phone[PhoneCodecs], "unset"},
 		{"boot", phone[PhoneBoot], "unset"},
 		{"extra", phone[PhoneExtra], `"" 0`},
-		{"features", phone[PhoneFeatures], `"" 0("blf" 0,)("colour" 0,)`},
+		{"features", phone[PhoneFeatures], `"" 0("blf" 0,)("colour" 0,)("new" 0,)`},
 	} {
 		if show(c.got) != c.want {
 			t.Errorf("%s: %s, want %s", c.name, show(c.got), c.want)
@@ -259,7 +260,7 @@ func TestBuildUsesTheMerge(t *testing.T) {
 		{"codecs", phone[PhoneCodecs], `"" 0("opus" 0,"" 1,"" 1,)("g722" 0,"" 0,"" 0,)("pcma" 0,"" 0,"" 0,)("pcmu" 0,"" 0,"" 0,)`},
 		{"boot", phone[PhoneBoot], "unset"},
 		{"extra", phone[PhoneExtra], `"" 0("ring.tone" 0,"3" 0,)("screen.saver" 0,"20" 0,)`},
-		{"features", phone[PhoneFeatures], `"" 0`},
+		{"features", phone[PhoneFeatures], `"" 0("old" 0,)`},
 	} {
 		if show(c.got) != c.want {
 			t.Errorf("all fields, %s: %s, want %s", c.name, show(c.got), c.want)
@@ -362,6 +363,38 @@ func TestBuildRefuses(t *testing.T) {
 }
 
 // slots writes places as "module.index".
+// The generation of the firmware is a feature of the phone, and decides which body a
+// file has.
+func TestGenerations(t *testing.T) {
+	common, old, colour := &template.Program{}, &template.Program{}, &template.Program{}
+	file := &pack.File{Program: common, Variants: []pack.Variant{{Feature: "colour", Program: colour}, {Feature: "old", Program: old}}}
+	for _, c := range []struct {
+		fields, features string
+		program          *template.Program
+	}{
+		{`"model":"D4"`, `"" 0("new" 0,)`, common},
+		{`"model":"D4","firmware":"1.9.9"`, `"" 0("old" 0,)`, old},
+		{`"model":"D4","firmware":"1.10"`, `"" 0("new" 0,)`, common},
+		{`"model":"D250"`, `"" 0("old" 0,)`, old},
+		{`"model":"D250","firmware":"2.0"`, `"" 0("new" 0,)`, common},
+		{`"model":"D2","firmware":"1.9"`, `"" 0("blf" 0,)("colour" 0,)("old" 0,)`, colour},
+	} {
+		phone, _ := mustBuild(t, base(""), active(c.fields))
+		if got := show(phone[PhoneFeatures]); got != c.features {
+			t.Errorf("%s: %s, want %s", c.fields, got, c.features)
+		}
+		if Program(phone, file, "") != c.program {
+			t.Errorf("%s: another program", c.fields)
+		}
+	}
+	for _, firmware := range []string{"1.0", "1", "0.9.9"} {
+		_, _, err := build(t, base(""), active(`"firmware":"`+firmware+`"`))
+		if err == nil || err.Error() != "firmware: is not a version that is known of these phones: they begin with 1.1" {
+			t.Errorf("%s: %v", firmware, err)
+		}
+	}
+}
+
 func slots(v record.Value) string {
 	var s []string
 	for _, r := range v.List {

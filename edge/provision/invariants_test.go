@@ -184,7 +184,7 @@ func change(w *world, random *rand.Rand) {
 	case 5:
 		w.target(pick("lab", "lab", "demo", "nobody"), pick("open", "open", "opem", "x"), pick(address, address, address, "first12")+".cfg")
 	case 6:
-		w.fact(pick("open", "open", "plain-http", "user-agent", "authorization"), pick("lab", "lab,demo", "demo", "", ",", "labs", "Basic zq7"))
+		w.fact(pick("open", "open", "plain-http", "user-agent", "authorization"), pick("lab", "lab,demo", "demo", "", ",", "labs", "Basic zq7", "Acme D100 1.5 zq7", "Acme zq7 2.0", "Acme D2 zq7"))
 	case 7:
 		w.Flags ^= wire.FlagTLS
 	case 8:

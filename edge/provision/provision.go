@@ -59,7 +59,7 @@ type Core struct {
 	machine  template.Machine
 	need     []string
 	headers  [7]wire.Pair
-	audit    [10]wire.Pair
+	audit    [13]wire.Pair
 	// scratch backs the strings that are put together for one answer.
 	scratch []byte
 	body    []byte
@@ -376,10 +376,11 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 		c.invalid(deviceKey, err)
 		return
 	}
+	c.claim(r.Fact("user-agent"), vendor)
 	if cap(c.body) == 0 {
 		c.body = make([]byte, 0, bodySize)
 	}
-	body, stopped := c.machine.Run(file.Choose(c.builder.Template), c.body[:0], phone)
+	body, stopped := c.machine.Run(profile.Program(phone, file, c.builder.Template), c.body[:0], phone)
 	c.body = body
 	if stopped != nil {
 		c.fail(c.join(deviceKey, ": ", vendor.Vendor, "/", stopped.Error()))
@@ -395,6 +396,42 @@ func (c *Core) render(r *wire.Request, p *path, mac string, proof proof, tenant,
 	c.respond(200, file.Type, len(body))
 	if r.Method == "GET" {
 		c.response.Body = body
+	}
+}
+
+// claim notes what the phone says it is, where that is something that its vendor
+// has. It is a hint for the operator and decides nothing: anybody can send any
+// User-Agent, and a phone sends more than one in the course of a boot, for all of
+// which it has to get the same bytes.
+func (c *Core) claim(agent string, vendor *pack.Pack) {
+	if agent == "" {
+		return
+	}
+	model, firmware := vendor.Agent(agent, c.builder.Model)
+	if model == nil {
+		return
+	}
+	differs := ""
+	c.note("agent-model", model.Name)
+	if model != c.builder.Model {
+		differs = "model"
+	}
+	if firmware != "" && len(vendor.Generations) > 0 {
+		name := "unknown"
+		generation := vendor.Generation(model, firmware)
+		if generation != nil {
+			name = generation.Name
+		}
+		c.note("agent-firmware", name)
+		if generation != c.builder.Generation {
+			if differs != "" {
+				differs += ","
+			}
+			differs += "firmware"
+		}
+	}
+	if differs != "" {
+		c.note("differs", differs)
 	}
 }
 

@@ -488,3 +488,42 @@ func TestHashIsKeyed(t *testing.T) {
 		seen[a.audit("hash")] = true
 	}
 }
+
+// What a phone says about itself is noted beside what its profile says, in words of
+// the pack, and changes nothing.
+func TestClaims(t *testing.T) {
+	c := provision.New(packs)
+	want := newWorld().ask(t, c)
+	if want.Status != 200 || want.audit("agent-model") != "" || want.audit("differs") != "" {
+		t.Fatalf("%d %q", want.Status, want.Audit)
+	}
+	for _, c := range []struct{ agent, model, firmware, differs string }{
+		{"Acme D2 2.1 001565aabb01", "D2", "new", ""},
+		{"ACME d2 2.1", "D2", "new", ""},
+		{"Acme D2 1.9", "D2", "old", "firmware"},
+		{"Acme D2 0.9", "D2", "unknown", "firmware"},
+		{"Acme D2 zq7", "D2", "", ""},
+		{"Acme D100 2.1", "D100", "new", "model"},
+		{"Acme D100 1.0", "D100", "old", "model,firmware"},
+		{"Acme zq7 2.1", "", "", ""},
+		{"zq7", "", "", ""},
+		{strings.Repeat("A", 256), "", "", ""},
+	} {
+		w := newWorld()
+		w.fact("user-agent", c.agent)
+		a := w.ask(t, provision.New(packs))
+		if a.bytes() != want.bytes() {
+			t.Errorf("%q changes the answer:\n%s", c.agent, a.bytes())
+		}
+		if a.audit("agent-model") != c.model || a.audit("agent-firmware") != c.firmware || a.audit("differs") != c.differs {
+			t.Errorf("%q: %q", c.agent, a.Audit)
+		}
+	}
+	// Another body by the profile's firmware, and not by what the phone says.
+	w := newWorld()
+	w.edit(deviceKey, `"generation":5`, `"generation":5,"firmware":"1.5"`)
+	w.fact("user-agent", "Acme D2 2.1")
+	if a := w.ask(t, c); !strings.HasPrefix(string(a.Body), "url = ") || a.audit("differs") != "firmware" {
+		t.Errorf("%q %q", a.Body, a.Audit)
+	}
+}

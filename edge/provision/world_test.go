@@ -22,11 +22,13 @@ var packs = []pack.Pack{
 	{
 		Vendor:      "acme",
 		Models:      []pack.Model{{Name: "D2", Lines: 2, Keys: 2}, {Name: "D100", Lines: 100, Keys: 300}},
+		Generations: []pack.Generation{{Name: "old", From: "1.0"}, {Name: "new", From: "2.0"}},
+		Agents:      []string{"Acme {model} {firmware}", "Acme {model}"},
 		Allow:       []string{"a.*"},
 		Certificate: pack.Certificate{Attribute: "CN", Issuers: []string{"Acme Devices"}},
 		Checkin:     pack.Timer{Unit: 60, Min: 1}, Register: pack.Timer{Unit: 1, Min: 30},
 		Files: []pack.File{
-			{Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/plain; charset=utf-8", Program: program("acme.tmpl", `#!acme
+			{Suffix: ".cfg", MAC: true, Kind: "config", Type: "text/plain; charset=utf-8", Variants: oldVariant, Program: program("acme.tmpl", `#!acme
 url = {{.url}}
 checkin = {{.checkin}}
 {{range .lines}}line.{{.index}}.user = {{.user}}
@@ -53,6 +55,9 @@ line.{{.index}}.expires = {{.registration}}
 		},
 	},
 }
+
+// oldVariant is the body for old firmware.
+var oldVariant = []pack.Variant{{Feature: "old", Program: program("old.tmpl", "url = {{.url}}\n")}}
 
 func program(name, source string) *template.Program {
 	p, err := compile.Compile(name, source, compile.Options{Root: profile.Phone})

@@ -43,7 +43,8 @@ var (
 //
 //	body
 //
-// The word after the status is the outcome of the audit record. In a target,
+// The word after the status is the outcome of the audit record, followed by what a
+// setup's "audit" names of it ("differs=model"). In a target,
 // {token MAC} stands for the device's token; more words change it: "previous" for
 // the previous key, "tenant=t" and "generation=n". In headers {basic USER MAC} stands
 // for the base64 of USER and the device's password, {password MAC} for the password,
@@ -70,7 +71,9 @@ type Setup struct {
 	Open      string
 	Hosts     string
 	// Sealed is "required" where documents that are not sealed are refused.
-	Sealed    string
+	Sealed string
+	// Audit names what else of the audit record a case shows, behind the outcome.
+	Audit     []string
 	Documents map[string]string
 	Failing   []string
 }
@@ -190,6 +193,8 @@ func (c *Case) setup(text string) error {
 			c.Setup.Hosts = value
 		case "sealed":
 			c.Setup.Sealed = value
+		case "audit":
+			c.Setup.Audit = strings.Fields(value)
 		case "engines":
 			c.Only = strings.Fields(value)
 		default:
@@ -393,16 +398,25 @@ func (c *Case) Runs(engine string) bool {
 	return len(c.Only) == 0 || slices.Contains(c.Only, engine)
 }
 
-// Format writes a response the way a case has it.
-func Format(r *wire.Response) string {
+// Format writes a response the way a case has it, with these parts of the audit
+// record behind the outcome.
+func Format(r *wire.Response, audit ...string) string {
 	var b strings.Builder
-	outcome := ""
-	for _, p := range r.Audit {
-		if p.Name == "outcome" {
-			outcome = p.Value
+	value := func(name string) string {
+		for _, p := range r.Audit {
+			if p.Name == name {
+				return p.Value
+			}
+		}
+		return ""
+	}
+	fmt.Fprintf(&b, "%d %s", r.Status, value("outcome"))
+	for _, name := range audit {
+		if v := value(name); v != "" {
+			fmt.Fprintf(&b, " %s=%s", name, v)
 		}
 	}
-	fmt.Fprintf(&b, "%d %s\n", r.Status, outcome)
+	b.WriteString("\n")
 	headers := slices.Clone(r.Headers)
 	slices.SortFunc(headers, func(a, b wire.Pair) int { return strings.Compare(a.Name, b.Name) })
 	for _, h := range headers {

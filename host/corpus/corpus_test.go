@@ -25,7 +25,7 @@ func TestCorpus(t *testing.T) {
 			}
 			var texts []string
 			for i := range responses {
-				texts = append(texts, Format(&responses[i]))
+				texts = append(texts, Format(&responses[i], c.Setup.Audit...))
 			}
 			if err := c.Update(texts); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func check(t *testing.T, c *Case, responses []wire.Response, round int) {
 		t.Fatalf("%d responses to %d requests", len(responses), len(c.Steps))
 	}
 	for i := range responses {
-		if d := Difference(Format(&responses[i]), c.Steps[i].Want); d != "" {
+		if d := Difference(Format(&responses[i], c.Setup.Audit...), c.Steps[i].Want); d != "" {
 			t.Errorf("%s: request %d, %s %s, round %d: %s", c.File, i+1, c.Steps[i].Method, c.Steps[i].Target, round+1, d)
 		}
 	}

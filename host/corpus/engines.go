@@ -159,8 +159,11 @@ func (w *Workerd) Run(c *Case) ([]wire.Response, error) {
 			if err := json.Unmarshal([]byte(*r.Audit), &audit); err != nil {
 				return nil, fmt.Errorf("workerd: audit record: %w", err)
 			}
-			outcome, _ := audit["outcome"].(string)
-			response.Audit = []wire.Pair{{Name: "outcome", Value: outcome}}
+			for name, value := range audit {
+				if text, ok := value.(string); ok {
+					response.Audit = append(response.Audit, wire.Pair{Name: name, Value: text})
+				}
+			}
 		}
 		responses = append(responses, response)
 	}

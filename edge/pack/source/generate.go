@@ -29,6 +29,16 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 			fmt.Fprintf(&body, "%s: %#v,\n", t.name, t.timer)
 		}
 		fmt.Fprintf(&body, "Certificate: %#v,\n", p.Certificate)
+		if len(p.Generations) > 0 {
+			fmt.Fprintf(&body, "Generations: []pack.Generation{\n")
+			for _, g := range p.Generations {
+				fmt.Fprintf(&body, "{Name: %q, From: %q},\n", g.Name, g.From)
+			}
+			fmt.Fprintf(&body, "},\n")
+		}
+		if len(p.Agents) > 0 {
+			fmt.Fprintf(&body, "Agents: %#v,\n", p.Agents)
+		}
 		fmt.Fprintf(&body, "Codecs: %#v,\nAllow: %#v,\nDeny: %#v,\nModels: []pack.Model{\n", p.Codecs, p.Allow, p.Deny)
 		for _, m := range p.Models {
 			fmt.Fprintf(&body, "{Name: %q, Lines: %d, Keys: %d", m.Name, m.Lines, m.Keys)
@@ -40,6 +50,9 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 			}
 			if m.ASCII {
 				fmt.Fprintf(&body, ", ASCII: true")
+			}
+			if m.Generation != "" {
+				fmt.Fprintf(&body, ", Generation: %q", m.Generation)
 			}
 			fmt.Fprintf(&body, "},\n")
 		}
@@ -62,6 +75,13 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 			}
 			if f.Text != "" {
 				fmt.Fprintf(&body, ", Type: %q, Text: %q", f.Type, f.Text)
+			}
+			if len(f.Variants) > 0 {
+				fmt.Fprintf(&body, ", Variants: []pack.Variant{\n")
+				for _, v := range d.Files[i].Variants {
+					fmt.Fprintf(&body, "{Feature: %q, Program: &%s},\n", v.Feature, variable(d.Vendor, v.Template))
+				}
+				fmt.Fprintf(&body, "}")
 			}
 			fmt.Fprintf(&body, "},\n")
 		}

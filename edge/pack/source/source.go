@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -52,6 +53,10 @@ type Descriptor struct {
 	// {model}, and with {mac} in lower case, {mac:} with colons, {MAC} in upper case and
 	// {MAC-} with dashes.
 	UserAgent string `json:"user_agent,omitempty"`
+	// Generations are those of the firmware, oldest first. Agents are patterns of
+	// the phones' User-Agent.
+	Generations []Generation `json:"generations"`
+	Agents      []string     `json:"agents"`
 	// Sources are the texts behind the facts, by the tag used elsewhere.
 	Sources map[string]string `json:"sources"`
 
@@ -80,6 +85,9 @@ type File struct {
 	// Versions.
 	Version  string    `json:"version,omitempty"`
 	Versions []Version `json:"versions,omitempty"`
+	// Variants are other templates of the same file, for phones with a feature: a
+	// word of the model, or the name of a generation.
+	Variants []Variant `json:"variants,omitempty"`
 }
 
 // Version is another template of a file. It is for a change that a fleet is to get
@@ -98,6 +106,20 @@ func (f *File) Templates() []Version {
 		return nil
 	}
 	return append([]Version{{Version: f.Version, Template: f.Template}}, f.Versions...)
+}
+
+// Variant is the template of a file for phones with a feature.
+type Variant struct {
+	Feature  string `json:"feature"`
+	Template string `json:"template"`
+}
+
+// Generation is a range of firmware that is configured alike. From is its first
+// version, with "*" for any number; it ends where the next one begins.
+type Generation struct {
+	Name   string `json:"name"`
+	From   string `json:"from"`
+	Source string `json:"source"`
 }
 
 // TimeOfDay is the kind of a timer for which the phone looks at its clock.
@@ -163,8 +185,11 @@ type Model struct {
 	ModuleKeys uint16   `json:"module_keys,omitempty"`
 	Features   []string `json:"features,omitempty"`
 	// ASCII says that the phone reads nothing else.
-	ASCII  bool   `json:"ascii,omitempty"`
-	Source string `json:"source"`
+	ASCII bool `json:"ascii,omitempty"`
+	// Generation is that of a phone whose profile names no firmware; the newest
+	// one where it is left out.
+	Generation string `json:"generation,omitempty"`
+	Source     string `json:"source"`
 }
 
 // Certificate says which attribute of the subject has the MAC, and the common names
@@ -262,11 +287,11 @@ func Read(dir string) (*Descriptor, error) {
 		tables[table] = words
 	}
 	for _, f := range d.Files {
-		for _, v := range f.Templates() {
-			if d.Programs[v.Template] != nil {
+		for _, name := range f.Sources() {
+			if d.Programs[name] != nil {
 				continue
 			}
-			path := filepath.Join(dir, v.Template)
+			path := filepath.Join(dir, name)
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return nil, err
@@ -277,7 +302,7 @@ func Read(dir string) (*Descriptor, error) {
 			if err != nil {
 				return nil, err
 			}
-			d.Programs[v.Template] = program
+			d.Programs[name] = program
 		}
 	}
 	return d, nil
@@ -289,6 +314,18 @@ func (d *Descriptor) Lines(text string) string {
 		return strings.ReplaceAll(text, "\n", "\r\n")
 	}
 	return text
+}
+
+// Sources are the names of all templates of a file: the versions of that of most
+// phones, and then the variants.
+func (f *File) Sources() (names []string) {
+	for _, v := range f.Templates() {
+		names = append(names, v.Template)
+	}
+	for _, v := range f.Variants {
+		names = append(names, v.Template)
+	}
+	return names
 }
 
 // Parse reads pack.json alone: no templates, no checks. name stands for the file in
@@ -358,6 +395,11 @@ func (d *Descriptor) check(folder string) error {
 		if f.Text != "" && (f.Why == "" || f.Type == "" || strings.Contains(f.Name, "{mac}")) {
 			fail("%s: a text for everybody needs a why and a type, and no {mac} in its name", where)
 		}
+		for _, v := range f.Variants {
+			if v.Template == "" || f.Template == "" || !d.feature(v.Feature) {
+				fail("%s: a variant needs a template, beside that of the other phones, and a feature that some model or generation has", where)
+			}
+		}
 		if f.Template != "" && (f.Type == "" || !strings.Contains(f.Name, "{mac}")) {
 			fail("%s: a file with a body needs a type, and {mac} in its name: what is served must be proven", where)
 		}
@@ -425,8 +467,26 @@ func (d *Descriptor) check(folder string) error {
 			source("timer "+name+", effective", e.Source)
 		}
 	}
+	for i, g := range d.Generations {
+		where := "generation " + g.Name
+		if g.Name == "" || !version.MatchString(g.From) || i > 0 && strings.Count(g.From, ".") != strings.Count(d.Generations[0].From, ".") {
+			fail("%s: needs a name and a first version, of as many numbers as the others have", where)
+		}
+		if i > 0 && (&pack.Generation{From: g.From}).Since(strings.ReplaceAll(d.Generations[i-1].From, "*", "0")) {
+			fail("%s: the oldest comes first", where)
+		}
+		source(where, g.Source)
+	}
+	for _, a := range d.Agents {
+		if strings.Count(a, "{model}") != 1 || strings.Count(a, "{firmware}") > 1 || strings.ContainsAny(agentWords.Replace(a), "{}") {
+			fail("agent %q: has one {model}, and at most one {firmware}", a)
+		}
+	}
 	models := map[string]bool{}
 	for _, m := range d.Models {
+		if m.Generation != "" && !slices.ContainsFunc(d.Generations, func(g Generation) bool { return g.Name == m.Generation }) {
+			fail("model %s: there is no generation %q", m.Name, m.Generation)
+		}
 		if models[m.Name] || m.Name == "" || record.Name.Check(m.Name) != "" || m.Lines == 0 {
 			fail("model %q: a name used twice, no name, or no lines", m.Name)
 		}
@@ -486,6 +546,17 @@ func (d *Descriptor) Agent(model, mac string) string {
 		"{MAC}", strings.ToUpper(mac), "{MAC-}", strings.ToUpper(strings.Join(bytes, "-"))).Replace(d.UserAgent)
 }
 
+var (
+	version    = regexp.MustCompile(`^(\d{1,9}|\*)(\.(\d{1,9}|\*))*$`)
+	agentWords = strings.NewReplacer("{model}", "", "{firmware}", "")
+)
+
+// feature says whether some phone has this feature.
+func (d *Descriptor) feature(word string) bool {
+	return slices.ContainsFunc(d.Generations, func(g Generation) bool { return g.Name == word }) ||
+		slices.ContainsFunc(d.Models, func(m Model) bool { return slices.Contains(m.Features, word) })
+}
+
 // Pack makes of a descriptor what the core works with.
 func (d *Descriptor) Pack() pack.Pack {
 	timer := func(name string) pack.Timer {
@@ -497,14 +568,18 @@ func (d *Descriptor) Pack() pack.Pack {
 		return timer
 	}
 	p := pack.Pack{
-		Vendor: d.Vendor, Codecs: d.Codecs, Allow: d.Extra.Allow, Deny: d.Extra.Deny,
+		Vendor: d.Vendor, Agents: d.Agents, Codecs: d.Codecs, Allow: d.Extra.Allow, Deny: d.Extra.Deny,
 		Checkin: timer("checkin"), Register: timer("register"), Subscribe: timer("subscribe"), Boot: timer("boot"),
 	}
 	p.Certificate = pack.Certificate{Attribute: d.Certificate.Attribute, Issuers: d.Certificate.Issuers}
 	for _, m := range d.Models {
 		p.Models = append(p.Models, pack.Model{
 			Name: m.Name, Lines: m.Lines, Keys: m.Keys, Modules: m.Modules, ModuleKeys: m.ModuleKeys, Features: m.Features, ASCII: m.ASCII,
+			Generation: m.Generation,
 		})
+	}
+	for _, g := range d.Generations {
+		p.Generations = append(p.Generations, pack.Generation{Name: g.Name, From: g.From})
 	}
 	for _, f := range d.Files {
 		file := pack.File{Kind: f.Kind, Type: f.Type, Prefix: f.Name, Program: d.Programs[f.Template], Text: f.Text}
@@ -515,6 +590,9 @@ func (d *Descriptor) Pack() pack.Pack {
 			for _, v := range f.Templates() {
 				file.Versions = append(file.Versions, pack.Version{Name: v.Version, Program: d.Programs[v.Template]})
 			}
+		}
+		for _, v := range f.Variants {
+			file.Variants = append(file.Variants, pack.Variant{Feature: v.Feature, Program: d.Programs[v.Template]})
 		}
 		p.Files = append(p.Files, file)
 	}

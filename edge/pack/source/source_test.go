@@ -10,11 +10,13 @@ import (
 const goodPack = `{
   "vendor": "acme", "title": "Acme phones", "syntax": "keyvalue",
   "files": [
-    {"name": "{mac}.cfg", "kind": "config", "type": "text/plain", "template": "mac.tmpl"},
+    {"name": "{mac}.cfg", "kind": "config", "type": "text/plain", "template": "mac.tmpl", "variants": [{"feature": "colour", "template": "other.tmpl"}]},
     {"name": "model##.cfg", "kind": "common", "why": "nothing can be proven"}
   ],
+  "generations": [{"name": "v1", "from": "*.1.0", "source": "guide"}, {"name": "v10", "from": "*.10.0", "source": "unverified"}],
+  "agents": ["Acme {model}/{firmware}"],
   "timers": {"checkin": {"parameter": "poll", "unit": 60, "min": 1, "max": 1440, "default": 60, "scope": "phone", "source": "guide"}},
-  "models": [{"name": "A1", "lines": 1, "keys": 2, "modules": 1, "module_keys": 20, "source": "guide unverified"}],
+  "models": [{"name": "A1", "lines": 1, "keys": 2, "modules": 1, "module_keys": 20, "features": ["colour"], "generation": "v1", "source": "guide unverified"}],
   "codecs": ["pcma"],
   "tables": {"transport": {"udp": "0"}},
   "extra": {"allow": ["screen.*"], "deny": ["screen.lock*"]},
@@ -31,7 +33,7 @@ func read(t *testing.T, descriptor, template string) (*Descriptor, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"pack.json": descriptor, "mac.tmpl": template, "mac.2.tmpl": "2 " + template} {
+	for name, text := range map[string]string{"pack.json": descriptor, "mac.tmpl": template, "mac.2.tmpl": "2 " + template, "other.tmpl": "{{.mac}} in colour\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -52,6 +54,12 @@ func TestRead(t *testing.T) {
 		t.Errorf("the common file: %+v", f)
 	}
 	if p.Checkin.Unit != 60 || p.Checkin.Max != 1440 || p.Register.Unit != 0 || len(p.Models) != 1 || p.Models[0].ModuleKeys != 20 {
+		t.Errorf("%+v", p)
+	}
+	if f := p.Files[0]; len(f.Variants) != 1 || f.Variants[0].Feature != "colour" || f.Variants[0].Program == nil || f.Variants[0].Program == f.Program {
+		t.Errorf("the variant: %+v", f.Variants)
+	}
+	if p.Models[0].Generation != "v1" || len(p.Generations) != 2 || p.Generations[1].From != "*.10.0" || len(p.Agents) != 1 {
 		t.Errorf("%+v", p)
 	}
 	one, err := Generate([]*Descriptor{d})
@@ -221,6 +229,20 @@ func TestReadRefuses(t *testing.T) {
 		{"model twice", `"models": [`, `"models": [{"name": "A1", "lines": 1, "keys": 0, "source": "guide"},`, `model "A1": a name used twice`},
 		{"model without lines", `"lines": 1`, `"lines": 0`, `model "A1"`},
 		{"modules without keys", `, "module_keys": 20`, ``, "model A1: modules without keys"},
+		{"variant of what is not served", `"why": "nothing can be proven"`, `"why": "x", "variants": [{"feature": "colour", "template": "other.tmpl"}]`, "file model##.cfg: a variant needs a template, beside"},
+		{"variant without template", `"template": "other.tmpl"`, `"template": ""`, "file {mac}.cfg: a variant needs a template"},
+		{"variant for nobody", `"feature": "colour"`, `"feature": "color"`, "file {mac}.cfg: a variant needs a template"},
+		{"generation without name", `"name": "v10"`, `"name": ""`, "generation : needs a name"},
+		{"generation without version", `"*.10.0"`, `""`, "generation v10: needs a name and a first version"},
+		{"generation with another version", `"*.10.0"`, `"*.10"`, "generation v10: needs a name and a first version, of as many numbers"},
+		{"generation with a letter", `"*.10.0"`, `"*.10.b"`, "generation v10: needs a name and a first version"},
+		{"generation out of order", `"*.10.0"`, `"*.0.9"`, "generation v10: the oldest comes first"},
+		{"generation twice", `"*.10.0"`, `"*.1.0"`, "generation v10: the oldest comes first"},
+		{"generation without source", `"source": "unverified"`, `"source": ""`, "generation v10: has no source"},
+		{"model of no generation", `"generation": "v1"`, `"generation": "v2"`, `model A1: there is no generation "v2"`},
+		{"agent without model", `{model}/`, `model/`, `agent "Acme model/{firmware}"`},
+		{"agent with two versions", `{model}/`, `{model}/{firmware}`, "has one {model}, and at most one {firmware}"},
+		{"agent with another word", `{model}/`, `{model}/{mac}`, "has one {model}, and at most one {firmware}"},
 		{"codec", `"pcma"`, `"mp3"`, `codec "mp3": a profile cannot name it`},
 		{"deny in upper case", `"screen.lock*"`, `"screen.Lock*"`, `extra: "screen.Lock*"`},
 		{"certificate without attribute", `"attribute": "CN", `, ``, "certificate: needs the attribute"},
