@@ -8,7 +8,7 @@ fleet ?= testdata/fleets/demo.jsonl
 FUZZTIME ?= 1m
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build wasm worker deploy-check bench soak fuzz generate zones golden clean
+.PHONY: help run test build wasm worker deploy-check bench soak fuzz generate check-vendor zones golden clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
@@ -50,6 +50,9 @@ fuzz: ## run every fuzz test for FUZZTIME (1m)
 generate: ## compile the vendor packs and the JSON Schemas
 	@go run ./build/packs vendors
 	@go run ./build/schema testdata/schema
+
+check-vendor: ## say what the vendor pack V has and lacks: make check-vendor V=snom
+	@go run ./build/checkvendor "$(V)"
 
 zones: ## renew the table of time zones: changes the files of phones
 	@go run ./build/zones edge/zone/table.go

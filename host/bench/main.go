@@ -1,5 +1,6 @@
 // Command bench compares the core with what one would write without it: the
-// standard library in Go, and a Worker written by hand in JavaScript. Everything is
+// standard library in Go, and a Worker written by hand in JavaScript; and the vendor
+// packs with each other. Everything is
 // measured in turns in one run, so that whatever else the machine does falls on all
 // alike; what counts is the ratio.
 package main
@@ -63,6 +64,10 @@ func main() {
 	if err := measure(contenders, *rounds); err != nil {
 		log.Fatal(err)
 	}
+	phones, each, err := measureFamilies(contenders, *rounds)
+	if err != nil {
+		log.Fatal(err)
+	}
 	var workerd json.RawMessage
 	if *worker {
 		if workerd, err = measureWorkers(); err != nil {
@@ -74,6 +79,9 @@ func main() {
 		for _, c := range contenders {
 			out[c.name] = median(c.samples)
 		}
+		for i, f := range phones {
+			out[f.vendor+", native"], out[f.vendor+", wazero"] = median(each[2*i].samples), median(each[2*i+1].samples)
+		}
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")
 		if err := encoder.Encode(out); err != nil {
@@ -82,6 +90,9 @@ func main() {
 		return
 	}
 	print(contenders)
+	if err := printFamilies(os.Stdout, phones, each); err != nil {
+		log.Fatal(err)
+	}
 	if *worker {
 		if err := printWorkers(workerd); err != nil {
 			log.Fatal(err)
@@ -172,6 +183,23 @@ func measure(contenders []*contender, rounds int) error {
 		}
 	}
 	return nil
+}
+
+// measureFamilies measures a phone of each family in the engines of these.
+func measureFamilies(of []*contender, rounds int) ([]family, []*contender, error) {
+	list, err := families("testdata/bench/families.jsonl")
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []*contender
+	for i := range list {
+		pair, err := list[i].contenders(of[1].engine, of[2].engine)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, pair...)
+	}
+	return list, all, measure(all, rounds)
 }
 
 func median(samples []float64) float64 {

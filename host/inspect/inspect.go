@@ -152,7 +152,7 @@ func (d *Device) Check() error {
 
 // Render renders a file of the device's pack, with a token that is none.
 func (d *Device) Render(f *pack.File) ([]byte, error) {
-	body, stopped := new(template.Machine).Run(f.Choose(d.Template), nil, d.phone)
+	body, stopped := new(template.Machine).Run(profile.Program(d.phone, f, d.Template), nil, d.phone)
 	if stopped != nil {
 		return nil, fmt.Errorf("%s/%w", d.Pack.Vendor, stopped)
 	}
