@@ -71,6 +71,7 @@ APP@FILE = "f"
 APP@X = "1"
 `},
 		{"numbered in numbered", "xml", `<s><l index="1"><m index="2"><n>v</n></m></l></s>`, "l[1]/m[2]/n = \"v\"\n"},
+		{"text between elements", "xml", "<s><p>\n a<b/> <b/>c<!-- x --> d \n</p></s>", "p/b = \"\"\np/b = \"\"\np = \"a c d\"\n"},
 		{"nothing", "keyvalue", "\n# x\n", ""},
 	} {
 		list, err := Read(c.syntax, c.file)

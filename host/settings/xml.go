@@ -17,6 +17,7 @@ type element struct {
 	// parent says that it has elements inside, and text is what stands between them.
 	parent bool
 	text   string
+	more   []byte // of the text, behind the first piece
 }
 
 // An xmlReader reads the XML that configuration files are made of: elements,
@@ -159,7 +160,7 @@ func (r *xmlReader) element() {
 			if top.text == "" {
 				top.text = text
 			} else {
-				top.text += text
+				top.more = append(top.more, text...)
 			}
 		}
 		switch {
@@ -252,6 +253,9 @@ func (r *xmlReader) start() {
 // end closes the innermost element. One with nothing but text inside is a setting.
 func (r *xmlReader) end(attributes bool) {
 	e := &r.open[len(r.open)-1]
+	if len(e.more) > 0 {
+		e.text += string(e.more)
+	}
 	switch {
 	case attributes:
 	case !e.parent:
