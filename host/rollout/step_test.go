@@ -65,7 +65,7 @@ func TestCompare(t *testing.T) {
 		"back":                {at(5000, timers), at(100, timers), Step{Before: half, After: few, Back: half - few, Changed: changed(half - few)}},
 		"aborted":             {at(5000, timers), none, Step{Before: half, Back: half, Changed: changed(half)}},
 		"finished":            {at(10000, timers), Fold(at(10000, timers)), Step{Before: phones, Back: phones, Changed: changed(0)}},
-		"settings that do no": {at(0, `"firmware":"1.2"`), at(10000, `"firmware":"1.2"`), Step{After: phones, In: phones, Changed: changed(0)}},
+		"settings that do no": {at(0, `"firmware":"108.86.0.90"`), at(10000, `"firmware":"108.86.0.90"`), Step{After: phones, In: phones, Changed: changed(0)}},
 		"a template":          {at(0, `"template":{"yealink":"overwrite"}`), at(5000, `"template":{"yealink":"overwrite"}`), Step{After: half, In: half, Changed: changed(half)}},
 	} {
 		t.Run(name, func(t *testing.T) {
