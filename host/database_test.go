@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"stagger/host/fleet"
 )
 
@@ -69,6 +71,22 @@ func TestDatabaseInPlaceOfAFleetFile(t *testing.T) {
 		if got != status || gotOut != out || gotErrs != errs {
 			t.Errorf("%v: status %d\n%s%s\nwant %d\n%s%s", args, got, gotOut, gotErrs, status, out, errs)
 		}
+	}
+}
+
+// A comparison of databases is that of the files that they are made of, on either side.
+func TestDiffOfDatabases(t *testing.T) {
+	m := newMachine(t)
+	old, changed := m.importDatabase(t, demoFleet), m.importDatabase(t, changedFleet)
+	want := read(t, "../testdata/diff.txt")
+	for _, files := range [][2]string{{old, changed}, {demoFleet, changed}, {old, changedFleet}} {
+		status, out, errs := m.do("diff", files[0], files[1], "--engine", "native", "--capacity", "250", "--background", "50")
+		if status != 1 || out != want {
+			t.Errorf("%s: status %d\n%s%s", files, status, out, errs)
+		}
+	}
+	if status, _, errs := m.do("diff", old, old, "--engine", "native"); status != 0 || errs != "0 of 3 devices change: 0 live, 0 unverified, 0 reboot, 0 in another way\n" {
+		t.Errorf("status %d: %s", status, errs)
 	}
 }
 
@@ -138,7 +156,7 @@ func TestImportDatabase(t *testing.T) {
 }
 
 // An import that is killed leaves the old database or the new one. What it was writing
-// lies beside, under a name that nobody asks for.
+// lies beside, under a name that nobody asks for, until the next one.
 func TestKilledImport(t *testing.T) {
 	const devices = 1500
 	dir := t.TempDir()
@@ -223,11 +241,32 @@ func TestKilledImport(t *testing.T) {
 	if killed == 0 {
 		t.Error("no import was killed")
 	}
-	// What is left behind is in nobody's way.
-	if out, err := start(old).CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
+	// What is left behind the next import takes away, but not what somebody is writing,
+	// nor what is another's.
+	writing := filepath.Join(dir, ".fleet.db.1")
+	if err := errors.Join(os.WriteFile(writing, nil, 0o600), os.WriteFile(filepath.Join(dir, ".fleet.db.mine"), nil, 0o600), os.WriteFile(filepath.Join(dir, ".fleet.db.2"), []byte("half"), 0o600)); err != nil {
+		t.Fatal(err)
 	}
-	intact()
+	held, err := bbolt.Open(writing+".rough", 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{".fleet.db.1 .fleet.db.1.rough .fleet.db.mine", ".fleet.db.mine"} {
+		if out, err := start(old).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		intact()
+		left, err := filepath.Glob(filepath.Join(dir, ".*"))
+		for i := range left {
+			left[i] = filepath.Base(left[i])
+		}
+		if got := strings.Join(left, " "); got != want || err != nil {
+			t.Errorf("left behind: %s, want %s, %v", got, want, err)
+		}
+		if err := held.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A database that is a pipe is read as what it is: no fleet file.

@@ -254,6 +254,15 @@ func (w *world) importDatabase(fleetFile, db string, force bool, result *intake.
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+	// What killed imports to the same place have left. One that is about to lock its file
+	// or to put it in its place can lose it here, and fails.
+	left, err := staged(db)
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		fleet.Discard(path)
+	}
 	progress("writing", 0)
 	f, err := stageAt(db, force, func(path string) error { return fleet.Build(path, name, file, more) })
 	clear()

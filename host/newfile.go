@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // writable says whether a file may be written: it does not exist, or force, and it
@@ -62,6 +64,18 @@ func stage(file string, force bool, write func(io.Writer) error) (*newFile, erro
 		return nil, errors.Join(err, os.Remove(f.Name()))
 	}
 	return &newFile{f.Name(), file, force}, nil
+}
+
+// staged lists what stage has left beside a place when it was killed, or is still writing.
+func staged(file string) (list []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(file))
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), "."+filepath.Base(file)+".")
+		if _, bad := strconv.ParseUint(number, 10, 64); ok && bad == nil {
+			list = append(list, filepath.Join(filepath.Dir(file), e.Name()))
+		}
+	}
+	return list, err
 }
 
 // stageAt is stage for what is written by path.

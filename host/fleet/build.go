@@ -9,14 +9,46 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
+	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // batch is how many documents are written at once.
 const batch = 20_000
+
+// roughSuffix is behind the name of what Build works in.
+const roughSuffix = ".rough"
+
+// Discard removes a file that Build was writing when it was killed. One that somebody has
+// locked is being written and stays.
+func Discard(path string) {
+	files := []string{path + roughSuffix, path}
+	if slices.ContainsFunc(files, locked) {
+		return
+	}
+	for _, file := range files {
+		_ = os.Remove(file) // it is in nobody's way
+	}
+}
+
+// locked says whether somebody writes a database.
+func locked(path string) bool {
+	open := func() (err error) {
+		// One that is half written can stop the library anywhere behind the lock.
+		defer damaged(&err, debug.SetPanicOnFault(true))
+		db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: time.Nanosecond}) // it tries once
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	}
+	return errors.Is(open(), bolterrors.ErrTimeout)
+}
 
 // Build writes the documents of a fleet file, and more of devices, as a database. path
 // is a new file, and no good before Build is done: it is for the caller to write it
@@ -25,7 +57,7 @@ const batch = 20_000
 func Build(path, name string, r io.Reader, more []string) error {
 	// In the order of the file first, which is not that of keys. What is read later is
 	// a copy with the pages in order and as full as they can be.
-	rough := path + ".rough"
+	rough := path + roughSuffix
 	defer os.Remove(rough)
 	b := builder{name: name, tenants: map[string]bool{}}
 	if err := b.open(rough); err != nil {
