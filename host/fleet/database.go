@@ -142,12 +142,14 @@ func (d *database) read(tx *bbolt.Tx) error {
 	return nil
 }
 
+var errDamaged = errors.New("the database is damaged")
+
 // damaged makes an error of a panic in the library, and of a page that is not where
 // another one says. quiet is what debug.SetPanicOnFault was before.
 func damaged(err *error, quiet bool) {
 	debug.SetPanicOnFault(quiet)
 	if p := recover(); p != nil {
-		*err = errors.New("the database is damaged")
+		*err = errDamaged
 	}
 }
 

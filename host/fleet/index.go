@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
@@ -9,14 +10,18 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"go.etcd.io/bbolt"
 )
 
 // An Index knows where in a fleet file each device is, and has only the documents of
 // tenants in memory: 24 bytes a device. It is safe for concurrent use, as long as
 // nobody changes the file.
 type Index struct {
-	name      string
-	file      io.ReaderAt
+	name string
+	file io.ReaderAt
+	// database has the documents in place of file.
+	database  *database
 	export    bool
 	unseal    Unseal
 	devices   []place
@@ -24,7 +29,7 @@ type Index struct {
 	documents map[string]string
 }
 
-// A place is where a device is.
+// A place is where a device is: in a database only its MAC and its tenant.
 type place struct {
 	mac    uint64
 	offset int64
@@ -32,11 +37,15 @@ type place struct {
 	tenant uint32
 }
 
-// Index reads a whole file once. It finds everything wrong that Read finds without a
-// Check. Unseal has to be safe for concurrent use: documents are opened again when they
-// are read.
+// Index reads a whole file once, or of Lines the keys of their database. It finds
+// everything wrong that Read finds without a Check. Unseal has to be safe for concurrent
+// use: documents are opened again when they are read.
 func (r Reader) Index(name string, file io.ReaderAt) (*Index, error) {
 	x := &Index{name: name, file: file, unseal: r.unseal(), documents: map[string]string{}}
+	if lines, ok := file.(*Lines); ok {
+		x.database = lines.database
+		return x, x.readOwners()
+	}
 	numbers := map[string]uint32{} // positions in tenants
 	var errs Errors
 	fail := func(line int, what string) { errs.keep(&Error{name, line, what}) }
@@ -87,6 +96,49 @@ func (r Reader) Index(name string, file io.ReaderAt) (*Index, error) {
 		return nil, &errs
 	}
 	return x, nil
+}
+
+// readOwners fills the index of a database, which has its devices in the order of MACs.
+func (x *Index) readOwners() error {
+	numbers := map[string]uint32{} // positions in tenants
+	x.devices = make([]place, 0, x.database.devices)
+	err := x.database.view(func(tx *bbolt.Tx) error {
+		documents := tx.Bucket(documentsBucket)
+		c := documents.Cursor()
+		prefix := []byte(TenantKey(""))
+		for key, text := c.Seek(prefix); bytes.HasPrefix(key, prefix); key, text = c.Next() {
+			tenant := string(key[len(prefix):])
+			numbers[tenant] = uint32(len(x.tenants))
+			x.tenants = append(x.tenants, tenant)
+			x.documents[tenant] = string(text)
+		}
+		return tx.Bucket(ownersBucket).ForEach(func(mac, tenant []byte) error {
+			n, ok := numbers[string(tenant)]
+			if !ok || len(mac) != 6 {
+				return errDamaged
+			}
+			x.devices = append(x.devices, place{mac: binary.BigEndian.Uint64(append([]byte{0, 0}, mac...)), tenant: n})
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", x.name, err)
+	}
+	return nil
+}
+
+// Of is the index of the devices of one tenant, with this document in the place of the
+// tenant's own.
+func (x *Index) Of(tenant, document string) *Index {
+	of := *x
+	of.devices = nil
+	of.documents = map[string]string{tenant: document}
+	for _, p := range x.devices {
+		if x.tenants[p.tenant] == tenant {
+			of.devices = append(of.devices, p)
+		}
+	}
+	return &of
 }
 
 // explain reads the file again for the lines of what is there twice and of what has no
@@ -142,6 +194,17 @@ func (x *Index) Device(i int) (mac, tenant string) {
 
 // Document reads the document of the device at a position.
 func (x *Index) Document(i int) (string, error) {
+	if x.database != nil {
+		mac, tenant := x.Device(i)
+		text, found, err := x.database.get(documentsBucket, []byte(DeviceKey(tenant, mac)))
+		if err == nil && !found {
+			err = errDamaged
+		}
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", x.name, err)
+		}
+		return text, nil
+	}
 	p := x.devices[i]
 	b := make([]byte, p.length)
 	if _, err := x.file.ReadAt(b, p.offset); err != nil {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,66 @@ func TestIndexExport(t *testing.T) {
 	}
 	if _, err := (Reader{}).Index("f", strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), seal.ErrNoKey.Error()) {
 		t.Error(err)
+	}
+}
+
+// The index of a database is that of the fleet file it is made of.
+func TestIndexDatabase(t *testing.T) {
+	text := fleetOf(500)
+	want, err := index(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := build(t, text)
+	lines, err := OpenLines(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lines.Close()
+	got, err := Reader{}.Index(path, lines)
+	if err != nil || got.Devices() != want.Devices() || !maps.Equal(got.TenantDocuments(), want.TenantDocuments()) {
+		t.Fatalf("%v, %d devices, %q", err, got.Devices(), got.TenantDocuments())
+	}
+	Pairs(got, want, func(i, j int) bool {
+		mac, tenant := got.Device(max(i, 0))
+		wantMAC, wantTenant := want.Device(max(j, 0))
+		a, err := got.Document(max(i, 0))
+		b, _ := want.Document(max(j, 0))
+		if i != j || mac != wantMAC || tenant != wantTenant || a != b || err != nil {
+			t.Errorf("%d %s of %s: %q, %v, want %d %s of %s: %q", i, mac, tenant, a, err, j, wantMAC, wantTenant, b)
+		}
+		return !t.Failed()
+	})
+	// A file that has become shorter in the meantime is an error and no document.
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := got.Document(0); err == nil || !strings.HasPrefix(err.Error(), "read "+path) {
+		t.Error(err)
+	}
+	if _, err := (Reader{}).Index(path, lines); err == nil || !strings.HasPrefix(err.Error(), "read "+path) {
+		t.Error(err)
+	}
+}
+
+// A part of an index has the devices of one tenant, and another document of it.
+func TestIndexOf(t *testing.T) {
+	x, err := index(t, fleetOf(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := x.Of("other", "{}")
+	if of.Devices() != 4 || len(of.TenantDocuments()) != 1 || of.TenantDocuments()["other"] != "{}" || x.Devices() != 9 || x.TenantDocuments()["other"] != other {
+		t.Errorf("%d devices, %q", of.Devices(), of.TenantDocuments())
+	}
+	for i := range of.Devices() {
+		mac, tenant := of.Device(i)
+		if text, err := of.Document(i); err != nil || tenant != "other" || !strings.Contains(text, mac) {
+			t.Errorf("%s of %s: %q, %v", mac, tenant, text, err)
+		}
+	}
+	if none := x.Of("nobody", "{}"); none.Devices() != 0 {
+		t.Errorf("%d devices of nobody", none.Devices())
 	}
 }
 

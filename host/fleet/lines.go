@@ -68,9 +68,10 @@ func (l *Lines) Seek(offset int64, whence int) (to int64, err error) {
 	return 0, errors.New("a database is read from its start")
 }
 
-// ReadAt is for files: of a database it is not known where a line begins.
+// ReadAt is for files: of a database it is not known where a line begins, and an Index
+// reads by key.
 func (l *Lines) ReadAt([]byte, int64) (int, error) {
-	return 0, errors.New("a database cannot be read at any place, as this needs it: take the fleet file")
+	return 0, errors.New("a database cannot be read at any place")
 }
 
 // Stat is the file as it was opened.
