@@ -1,10 +1,17 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"stagger/edge/provision"
 	"stagger/host/engine"
@@ -65,6 +73,7 @@ func serving(t *testing.T, documents string, overTLS bool, change func(http.Hand
 	}))
 	r.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	if overTLS {
+		r.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 		r.StartTLS()
 	} else {
 		r.Start()
@@ -159,6 +168,50 @@ func TestGetEqual(t *testing.T) {
 }
 
 // render shows what a phone shows, whatever its tenant asks for.
+// A site that wants a phone's certificate gets the one that it was given.
+func TestGetClientCertificate(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "001565aabb01"}, NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	certFile, keyFile := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: certificate}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site := serving(t, getFleet, true, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if len(r.TLS.PeerCertificates) != 1 || r.TLS.PeerCertificates[0].Subject.CommonName != "001565aabb01" {
+				http.Error(w, "no certificate", http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	m := newMachine(t)
+	ask := []string{site.URL, "001565aabb01", "--ca", site.authority(t), "--fleet", fleetFile(t, getFleet)}
+	if status, _, errs := m.get(t, ask...); status != 1 {
+		t.Errorf("without a certificate: status %d: %s", status, errs)
+	}
+	if status, _, errs := m.get(t, append(ask, "--client-cert", certFile, "--client-key", keyFile)...); status != 0 {
+		t.Errorf("with it: status %d: %s", status, errs)
+	}
+	if status, _, errs := m.get(t, append(ask, "--client-cert", keyFile, "--client-key", certFile)...); status != 1 || !strings.Contains(errs, "--client-cert: ") {
+		t.Errorf("the wrong way round: status %d: %s", status, errs)
+	}
+}
+
 func TestRenderWithCredentials(t *testing.T) {
 	m := newMachine(t)
 	file := fleetFile(t, getFleet)
