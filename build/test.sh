@@ -22,7 +22,7 @@ step "go"
 go test ./...
 
 step "go, race detector"
-go test -race ./host/engine ./host/exchange ./host/fleet ./host/seal ./host/serve
+go test -race ./host/accesslog ./host/diff ./host/engine ./host/exchange ./host/fleet ./host/seal ./host/serve ./host/telemetry
 
 step "worker"
 node --test build/*.test.mjs
