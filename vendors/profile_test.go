@@ -431,9 +431,9 @@ func complete(l *line) {
 func (d *dice) keys(s *source.Descriptor) {
 	made := d.made
 	if d.maybe(3) {
-		// Nobody lays out the keys: one for each line.
+		// Nobody lays out the keys: one for each line, where keys can be lines.
 		for i, l := range made.lines {
-			if i < int(made.model.Keys) {
+			if i < int(made.model.Keys) && !made.model.NoLineKeys {
 				made.keys = append(made.keys, key{index: i + 1, line: l.index, kind: "line", label: l.label})
 			}
 		}

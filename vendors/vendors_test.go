@@ -514,6 +514,24 @@ func compare(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack, tables
 	}
 }
 
+// A phone of which the profile says no more than its accounts gets its file, whatever its
+// model and however many of its lines are in use.
+func TestPlainPhones(t *testing.T) {
+	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
+		checkin := `{"interval":86400,"window":14400,"floor":3600}`
+		tenant := fmt.Sprintf(`{"tenant":"demo","vendor":%q,"url":"https://prov.example.com","timers":{"checkin":%s},"line":{"server":"pbx.example.com"}}`, s.Vendor, checkin)
+		for _, m := range p.Models {
+			for _, n := range []int{1, int(m.Lines)} {
+				lines := strings.TrimSuffix(strings.Repeat(`{"user":"1001","password":"secret"},`, n), ",")
+				device := fmt.Sprintf(`{"device":"001565aabb01","tenant":"demo","model":%q,"lines":[%s]}`, m.Name, lines)
+				if _, err := render(tenant, device, p, "config"); err != nil {
+					t.Errorf("%s with %d lines: %v", m.Name, n, err)
+				}
+			}
+		}
+	})
+}
+
 // One input, one source: changing a timer changes all of its lines, and no other.
 func TestTimersHaveOneSource(t *testing.T) {
 	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {

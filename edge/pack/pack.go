@@ -36,6 +36,8 @@ type Model struct {
 	// Lines is the number of SIP accounts, Keys that of programmable keys on the
 	// phone, Modules that of expansion modules and ModuleKeys that of keys on each.
 	Lines, Keys, Modules, ModuleKeys uint16
+	// NoLineKeys says that no key can be a line: left to themselves they do nothing.
+	NoLineKeys bool
 	// Features are words that a template may ask for.
 	Features []string
 	// ASCII says that the phone reads nothing else. A profile with another

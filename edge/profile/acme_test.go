@@ -11,6 +11,7 @@ var acme = &pack.Pack{
 		{Name: "D250", Lines: 250, Keys: 400, Modules: 6, ModuleKeys: 60, Generation: "old"},
 		{Name: "D1", Lines: 1},
 		{Name: "A2", Lines: 2, Keys: 2, ASCII: true},
+		{Name: "N3", Lines: 4, Keys: 3, NoLineKeys: true},
 	},
 	Generations: []pack.Generation{
 		{Name: "old", From: "1.1"}, {Name: "new", From: "1.10"},

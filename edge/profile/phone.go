@@ -712,9 +712,10 @@ func (b *Builder) keys(phone record.Record, active bool) *Error {
 	if phone[Keys].Set {
 		keys = phone[Keys].List
 	} else if active {
-		// Nobody laid out the keys: one for each line, as the phones do.
+		// Nobody laid out the keys: one for each line, as the phones do whose keys can
+		// be lines.
 		keys = a.List(len(lines))
-		for i := 0; i < len(lines) && i < int(b.Model.Keys); i++ {
+		for i := 0; i < len(lines) && i < int(b.Model.Keys) && !b.Model.NoLineKeys; i++ {
 			k := a.New(len(Key.Fields))
 			k[KeyType] = record.Text("line")
 			k[KeyLine] = lines[i][LineIndex]

@@ -486,6 +486,7 @@ func TestKeys(t *testing.T) {
 		{"nobody said: one for each line", "D4", line, "", "0.1 line 1 L1; 0.2 line 3 L3", "0.3"},
 		{"nobody said, disabled line", "D4", `{"user":"u","password":"p","enabled":false},` + line[strings.Index(line, "},")+2:], "", "0.1 line 3 L3", "0.2 0.3"},
 		{"nobody said, more lines than keys", "D1", line[:strings.Index(line, ",{")], "", "", ""},
+		{"nobody said, no key can be a line", "N3", line, "", "", "0.1 0.2 0.3"},
 		{"none at all", "D4", line, `[]`, "", "0.1 0.2 0.3"},
 		{"counted", "D4", line, `[{"type":"dnd"},{"type":"hold"}]`, "0.1 dnd 1 -; 0.2 hold 1 -", "0.3"},
 		{"gap", "D4", line, `[{"index":2,"type":"dnd"}]`, "0.2 dnd 1 -", "0.1 0.3"},

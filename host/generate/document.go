@@ -46,7 +46,7 @@ type deviceDocument struct {
 	Codecs     []string         `json:"codecs,omitempty"`
 	Timers     map[string]timer `json:"timers,omitempty"`
 	Lines      []line           `json:"lines"`
-	Keys       []key            `json:"keys,omitzero"`
+	Keys       []key            `json:"keys,omitempty"`
 }
 
 type line struct {

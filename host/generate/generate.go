@@ -236,7 +236,7 @@ func (g *generator) device(t *tenant, n int) (string, error) {
 	for _, simpler := range []func(){
 		func() { d.Language, d.Codecs = "", nil },
 		func() { d.Keys = plain(d.Keys) },
-		func() { d.Keys = []key{} },
+		func() { d.Keys = nil },
 		func() { d.Lines = d.Lines[:1] },
 		func() { d.TimeZone = "" },
 		func() { d.Lines[0].Label, d.Lines[0].DisplayName = "", "" },

@@ -45,6 +45,9 @@ func Generate(packs []*Descriptor) ([]byte, error) {
 			if m.Modules > 0 {
 				fmt.Fprintf(&body, ", Modules: %d, ModuleKeys: %d", m.Modules, m.ModuleKeys)
 			}
+			if m.NoLineKeys {
+				fmt.Fprintf(&body, ", NoLineKeys: true")
+			}
 			if len(m.Features) > 0 {
 				fmt.Fprintf(&body, ", Features: %#v", m.Features)
 			}

@@ -178,11 +178,14 @@ func (e *Effective) String() string {
 
 // Model is a model of phone.
 type Model struct {
-	Name       string   `json:"name"`
-	Lines      uint16   `json:"lines"`
-	Keys       uint16   `json:"keys"`
-	Modules    uint16   `json:"modules,omitempty"`
-	ModuleKeys uint16   `json:"module_keys,omitempty"`
+	Name       string `json:"name"`
+	Lines      uint16 `json:"lines"`
+	Keys       uint16 `json:"keys"`
+	Modules    uint16 `json:"modules,omitempty"`
+	ModuleKeys uint16 `json:"module_keys,omitempty"`
+	// NoLineKeys says that no key can be a line, so that a profile without keys leaves
+	// them free.
+	NoLineKeys bool     `json:"no_line_keys,omitempty"`
 	Features   []string `json:"features,omitempty"`
 	// ASCII says that the phone reads nothing else.
 	ASCII bool `json:"ascii,omitempty"`
@@ -493,6 +496,9 @@ func (d *Descriptor) check(folder string) error {
 		if (m.Modules == 0) != (m.ModuleKeys == 0) {
 			fail("model %s: modules without keys, or keys without modules", m.Name)
 		}
+		if m.NoLineKeys && m.Keys == 0 {
+			fail("model %s: says of keys that it does not have what they can be", m.Name)
+		}
 		models[m.Name] = true
 		source("model "+m.Name, m.Source)
 	}
@@ -574,8 +580,8 @@ func (d *Descriptor) Pack() pack.Pack {
 	p.Certificate = pack.Certificate{Attribute: d.Certificate.Attribute, Issuers: d.Certificate.Issuers}
 	for _, m := range d.Models {
 		p.Models = append(p.Models, pack.Model{
-			Name: m.Name, Lines: m.Lines, Keys: m.Keys, Modules: m.Modules, ModuleKeys: m.ModuleKeys, Features: m.Features, ASCII: m.ASCII,
-			Generation: m.Generation,
+			Name: m.Name, Lines: m.Lines, Keys: m.Keys, Modules: m.Modules, ModuleKeys: m.ModuleKeys, NoLineKeys: m.NoLineKeys,
+			Features: m.Features, ASCII: m.ASCII, Generation: m.Generation,
 		})
 	}
 	for _, g := range d.Generations {

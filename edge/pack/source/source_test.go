@@ -229,6 +229,7 @@ func TestReadRefuses(t *testing.T) {
 		{"model twice", `"models": [`, `"models": [{"name": "A1", "lines": 1, "keys": 0, "source": "guide"},`, `model "A1": a name used twice`},
 		{"model without lines", `"lines": 1`, `"lines": 0`, `model "A1"`},
 		{"modules without keys", `, "module_keys": 20`, ``, "model A1: modules without keys"},
+		{"no keys that are no lines", `"keys": 2,`, `"keys": 0, "no_line_keys": true,`, "model A1: says of keys that it does not have what they can be"},
 		{"variant of what is not served", `"why": "nothing can be proven"`, `"why": "x", "variants": [{"feature": "colour", "template": "other.tmpl"}]`, "file model##.cfg: a variant needs a template, beside"},
 		{"variant without template", `"template": "other.tmpl"`, `"template": ""`, "file {mac}.cfg: a variant needs a template"},
 		{"variant for nobody", `"feature": "colour"`, `"feature": "color"`, "file {mac}.cfg: a variant needs a template"},

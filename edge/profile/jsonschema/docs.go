@@ -31,7 +31,7 @@ var docs = map[string]string{
 	"settings.model":          "Model of the phone, as the vendor pack spells it. Required, here or in the tenant.",
 	"settings.firmware":       "Version of the firmware that the phone runs: digits with dots between.",
 	"settings.state":          "\"active\" phones get everything; \"staged\" phones get their timers but no accounts and no secrets; \"disabled\" phones are answered like unknown ones.",
-	"settings.keys":           "Programmable keys, by rising module and index. They replace those of the tenant. Without any, each line gets a key.",
+	"settings.keys":           "Programmable keys, by rising module and index. They replace those of the tenant. Without any, each line gets a key, on phones whose keys can be lines.",
 	"settings.time_zone":      "Name of a time zone in the IANA database, such as \"Europe/Belgrade\".",
 	"settings.language":       "Language of the display as a tag of RFC 5646, such as \"en\" or \"pt-BR\". The vendor pack knows which ones the phone speaks.",
 	"settings.ntp":            "Time servers: names or addresses, an IPv6 address in brackets. They replace those of the tenant.",
