@@ -708,7 +708,13 @@ func TestAgents(t *testing.T) {
 			{"Cisco-CP-8841-3PCC/11.3.7 (00562b043615)", "8841", "11.3.7"},
 		},
 		"cisco-spa": {
-			{"Cisco/SPA508G-7.4.8a (0002FDFF2103)(CBT141400UK)", "SPA508G", "7.4.8"},
+			{"Cisco/SPA508G-7.4.8a (0002FDFF2103)(CBT141400UK)", "SPA508G", "7.4.8"}, {"Cisco/SPA525G-7.4.7 (CBT141900G7)", "SPA525G", "7.4.7"},
+			{"Cisco/ATA191-MPP-11-1-0-MSR4 (FCH2443D9R4)", "ATA191", ""}, {"Cisco/ATA192-12.0.1(SR3) (88755A000003)", "ATA192", "12.0.1"},
+			{"Linksys/SPA-942-6.1.5(a) (88019FA42805)", "", ""},
+		},
+		"panasonic": {
+			{"Panasonic_KX-UT113/01.133 (0080f0c8c381)", "KX-UT113", "01.133"}, {"Panasonic_KX-UT670/01.022 (0080f0c8c382)", "KX-UT670", "01.022"},
+			{"Panasonic-KX-TGP500B04/22.116.0.10", "", ""},
 		},
 	}
 	each(t, func(t *testing.T, s *source.Descriptor, l *layout, p *pack.Pack) {
@@ -722,8 +728,21 @@ func TestAgents(t *testing.T) {
 				t.Errorf("%s: %q %q", c[0], name, firmware)
 			}
 		}
-		if len(p.Agents) > 0 && len(known[s.Vendor]) == 0 {
+		if len(known[s.Vendor]) == 0 {
 			t.Error("no User-Agent to try its patterns on")
+		}
+		// The example of each model is that of this model, with a firmware that it can have.
+		for i := range p.Models {
+			own := &p.Models[i]
+			agent := s.Agent(own.Name, "001565aabb01")
+			other := &p.Models[(i+1)%len(p.Models)] // looked for first: it must not be in the way
+			m, firmware := p.Agent(agent, other)
+			if m != own {
+				t.Errorf("%s: its example %q fits no pattern, or that of another model", own.Name, agent)
+			}
+			if firmware != "" && p.Generation(own, firmware) != p.Generation(own, "") {
+				t.Errorf("%s: its example %q has a firmware of another generation", own.Name, agent)
+			}
 		}
 	})
 }

@@ -49,10 +49,11 @@ type Descriptor struct {
 	Auth        Auth        `json:"auth"`
 	// Addresses says what the phones' MACs begin with.
 	Addresses Addresses `json:"addresses"`
-	// UserAgent is one of the phones' own, for tools that ask as a phone would: with
-	// {model}, and with {mac} in lower case, {mac:} with colons, {MAC} in upper case and
-	// {MAC-} with dashes.
-	UserAgent string `json:"user_agent,omitempty"`
+	// UserAgents are examples of the phones' own, for tools that ask as a phone would, by
+	// what the names of the models begin with; the longest beginning decides. They have
+	// {model}, or {rest} for what comes behind the beginning, and {mac} in lower case,
+	// {mac:} with colons, {MAC} in upper case and {MAC-} with dashes.
+	UserAgents map[string]string `json:"user_agents,omitempty"`
 	// Generations are those of the firmware, oldest first. Agents are patterns of
 	// the phones' User-Agent.
 	Generations []Generation `json:"generations"`
@@ -532,8 +533,13 @@ func (d *Descriptor) check(folder string) error {
 	if len(d.Addresses.Prefixes) > 0 {
 		source("addresses", d.Addresses.Source)
 	}
-	if strings.ContainsAny(d.Agent("", ""), "{}\r\n") {
-		fail("user_agent: has {model}, {mac}, {mac:}, {MAC} and {MAC-}, and no other braces")
+	for beginning := range d.UserAgents {
+		if strings.ContainsAny(d.Agent(beginning, ""), "{}\r\n") {
+			fail("user_agents: %q has {model}, {rest}, {mac}, {mac:}, {MAC} and {MAC-}, and no other braces", beginning)
+		}
+		if !slices.ContainsFunc(d.Models, func(m Model) bool { return strings.HasPrefix(m.Name, beginning) }) {
+			fail("user_agents: no model begins with %q", beginning)
+		}
 	}
 	for _, r := range d.Reboot {
 		source("reboot "+r.Parameter, r.Source)
@@ -544,12 +550,18 @@ func (d *Descriptor) check(folder string) error {
 // Agent is the User-Agent of a phone of this model and MAC; empty where the pack knows
 // none.
 func (d *Descriptor) Agent(model, mac string) string {
+	beginning := ""
+	for b := range d.UserAgents {
+		if len(b) > len(beginning) && strings.HasPrefix(model, b) {
+			beginning = b
+		}
+	}
 	var bytes []string
 	for i := 0; i+2 <= len(mac); i += 2 {
 		bytes = append(bytes, mac[i:i+2])
 	}
-	return strings.NewReplacer("{model}", model, "{mac}", mac, "{mac:}", strings.Join(bytes, ":"),
-		"{MAC}", strings.ToUpper(mac), "{MAC-}", strings.ToUpper(strings.Join(bytes, "-"))).Replace(d.UserAgent)
+	return strings.NewReplacer("{model}", model, "{rest}", model[len(beginning):], "{mac}", mac, "{mac:}", strings.Join(bytes, ":"),
+		"{MAC}", strings.ToUpper(mac), "{MAC-}", strings.ToUpper(strings.Join(bytes, "-"))).Replace(d.UserAgents[beginning])
 }
 
 var (

@@ -241,6 +241,8 @@ func TestReadRefuses(t *testing.T) {
 		{"generation twice", `"*.10.0"`, `"*.1.0"`, "generation v10: the oldest comes first"},
 		{"generation without source", `"source": "unverified"`, `"source": ""`, "generation v10: has no source"},
 		{"model of no generation", `"generation": "v1"`, `"generation": "v2"`, `model A1: there is no generation "v2"`},
+		{"example with another word", `"agents"`, `"user_agents": {"": "Acme {modell}"}, "agents"`, `user_agents: "" has {model}`},
+		{"example of no model", `"agents"`, `"user_agents": {"B": "Acme {model}"}, "agents"`, `user_agents: no model begins with "B"`},
 		{"agent without model", `{model}/`, `model/`, `agent "Acme model/{firmware}"`},
 		{"agent with two versions", `{model}/`, `{model}/{firmware}`, "has one {model}, and at most one {firmware}"},
 		{"agent with another word", `{model}/`, `{model}/{mac}`, "has one {model}, and at most one {firmware}"},
@@ -280,9 +282,17 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestAgent(t *testing.T) {
-	d := &Descriptor{UserAgent: "Phone {model} {mac} {mac:} {MAC} {MAC-}"}
-	const want = "Phone T1 001565aabb01 00:15:65:aa:bb:01 001565AABB01 00-15-65-AA-BB-01"
-	if got := d.Agent("T1", "001565aabb01"); got != want {
-		t.Errorf("%q, want %q", got, want)
+	d := &Descriptor{UserAgents: map[string]string{
+		"": "Phone {model} {mac} {mac:} {MAC} {MAC-}", "B": "Base {model}", "B1": "Base B1_{rest}",
+	}}
+	for model, want := range map[string]string{
+		"T1": "Phone T1 001565aabb01 00:15:65:aa:bb:01 001565AABB01 00-15-65-AA-BB-01", "B20": "Base B20", "B1": "Base B1_", "B123": "Base B1_23",
+	} {
+		if got := d.Agent(model, "001565aabb01"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (&Descriptor{}).Agent("T1", "001565aabb01"); got != "" {
+		t.Errorf("a pack without examples: %q", got)
 	}
 }
