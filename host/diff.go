@@ -43,15 +43,73 @@ type comparison struct {
 	step *diff.Step
 }
 
+// diffFlags are those of the commands that compare.
+type diffFlags struct {
+	show                         int
+	capacity, background, safety float64
+	html                         string
+}
+
+func (f *diffFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.IntVar(&f.show, "show", 3, "how many of the devices that change to print in full")
+	flags.Float64Var(&f.capacity, "capacity", 0, "what the registrar takes, in requests a second")
+	flags.Float64Var(&f.background, "background", 0, "requests a second that come anyway")
+	flags.Float64Var(&f.safety, "safety", 2, "by how much the step stays below the headroom")
+	flags.StringVar(&f.html, "html", "", "write a page with everything to this file")
+}
+
+func (f *diffFlags) check(c *cobra.Command) error {
+	headroom := f.capacity - f.background
+	switch {
+	case f.show < 0:
+		return errors.New("--show: no number below 0")
+	case !(f.safety >= 1 && f.safety <= 1000):
+		return errors.New("--safety: from 1 to 1000")
+	case c.Flags().Changed("capacity") && !(f.background >= 0 && headroom > 0 && headroom <= 1e8):
+		return errors.New("--capacity and --background: a capacity above the background, and neither below 0")
+	case c.Flags().Changed("background") && !c.Flags().Changed("capacity"):
+		return errors.New("--background needs --capacity")
+	}
+	return nil
+}
+
+// compare compares, and writes the page if there is to be one. old and new are the names
+// of the sides; those of o are its sides, SameCore and Keys.
+func (w *world) compare(ctx context.Context, f *diffFlags, o diff.Options, old, new string) (*comparison, error) {
+	packs, err := descriptors(nil)
+	if err != nil {
+		return nil, err
+	}
+	o.Descriptors, o.Packs, o.Show = packs, vendors.Packs, f.show
+	progress, clear := w.progress()
+	o.Progress = func(share float64) { progress("comparing", share) }
+	found, err := diff.Run(ctx, o)
+	clear()
+	if err != nil {
+		return nil, err
+	}
+	result := &comparison{Report: found, old: old, new: new, reboots: found.Reboots.Load(), atWorst: found.Reboots.With(found.Unverified).Load()}
+	if f.capacity > 0 {
+		step := result.atWorst.Step(f.capacity-f.background, f.safety)
+		result.step = &step
+	}
+	if f.html != "" {
+		if err := writeFile(f.html, result.page().Write); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
 func diffCommand(w *world) *cobra.Command {
 	var (
-		core                         engineFlags
-		keys                         keyFlags
-		oldWasm, newWasm             string
-		capacity, background, safety float64
-		show                         int
-		fail, htmlFile               string
-		asJSON                       bool
+		core             engineFlags
+		keys             keyFlags
+		how              diffFlags
+		oldWasm, newWasm string
+		fail             string
+		asJSON           bool
 	)
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -83,30 +141,20 @@ change, reboot, or unverified (reboots, what may be one, and devices without fil
   stagger diff fleet.jsonl new.jsonl --fail-on reboot --show 0`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			headroom := capacity - background
 			switch {
 			case args[0] == "-" && args[1] == "-":
 				return misuse(errors.New("OLD and NEW cannot both be standard input"))
 			case failOn[fail] == nil:
 				return misuse(fmt.Errorf("--fail-on: %s", strings.Join(slices.Sorted(maps.Keys(failOn)), ", ")))
-			case show < 0:
-				return misuse(errors.New("--show: no number below 0"))
-			case !(safety >= 1 && safety <= 1000):
-				return misuse(errors.New("--safety: from 1 to 1000"))
-			case c.Flags().Changed("capacity") && !(background >= 0 && headroom > 0 && headroom <= 1e8):
-				return misuse(errors.New("--capacity and --background: a capacity above the background, and neither below 0"))
-			case c.Flags().Changed("background") && !c.Flags().Changed("capacity"):
-				return misuse(errors.New("--background needs --capacity"))
+			}
+			if err := how.check(c); err != nil {
+				return misuse(err)
 			}
 			secrets, err := keys.read(w)
 			if err != nil {
 				return err
 			}
-			packs, err := descriptors(nil)
-			if err != nil {
-				return err
-			}
-			o := diff.Options{Keys: secrets, Descriptors: packs, Packs: vendors.Packs, Show: show}
+			o := diff.Options{Keys: secrets}
 			old, new := core.with(oldWasm), core.with(newWasm)
 			if o.SameCore, err = old.same(w, new); err != nil {
 				return err
@@ -122,28 +170,16 @@ change, reboot, or unverified (reboots, what may be one, and devices without fil
 				defer o.New.Core.Close(context.Background())
 			}
 			progress, clear := w.progress()
-			defer clear()
 			progress("reading", 0)
 			done, err := w.readSides(args, keys, &o)
+			clear()
 			defer done()
 			if err != nil {
 				return err
 			}
-			o.Progress = func(share float64) { progress("comparing", share) }
-			found, err := diff.Run(c.Context(), o)
-			clear()
+			result, err := w.compare(c.Context(), &how, o, args[0], args[1])
 			if err != nil {
 				return err
-			}
-			result := &comparison{Report: found, old: args[0], new: args[1], reboots: found.Reboots.Load(), atWorst: found.Reboots.With(found.Unverified).Load()}
-			if capacity > 0 {
-				step := result.atWorst.Step(headroom, safety)
-				result.step = &step
-			}
-			if htmlFile != "" {
-				if err := writeFile(htmlFile, result.page().Write); err != nil {
-					return err
-				}
 			}
 			print := result.print
 			if asJSON {
@@ -152,7 +188,7 @@ change, reboot, or unverified (reboots, what may be one, and devices without fil
 			if err := print(w.stdout); err != nil {
 				return err
 			}
-			if failOn[fail](&found.Total) {
+			if failOn[fail](&result.Total) {
 				return errors.New(result.summary())
 			}
 			fmt.Fprintln(w.stderr, result.summary())
@@ -162,13 +198,9 @@ change, reboot, or unverified (reboots, what may be one, and devices without fil
 	flags := c.Flags()
 	flags.StringVar(&oldWasm, "old-wasm", "", "module of the old side (default: that of --wasm and --engine)")
 	flags.StringVar(&newWasm, "new-wasm", "", "module of the new side (default: that of --wasm and --engine)")
-	flags.IntVar(&show, "show", 3, "how many of the devices that change to print in full")
-	flags.Float64Var(&capacity, "capacity", 0, "what the registrar takes, in requests a second")
-	flags.Float64Var(&background, "background", 0, "requests a second that come anyway")
-	flags.Float64Var(&safety, "safety", 2, "by how much the step stays below the headroom")
 	flags.StringVar(&fail, "fail-on", "change", "what makes the exit status 1: change, reboot or unverified")
-	flags.StringVar(&htmlFile, "html", "", "write a page with everything to this file")
 	flags.BoolVar(&asJSON, "json", false, "print everything as one JSON object")
+	how.add(c)
 	core.add(c)
 	keys.add(c)
 	return c
@@ -409,6 +441,13 @@ func (c *comparison) print(out io.Writer) error {
 
 // printJSON prints one object.
 func (c *comparison) printJSON(out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(c)
+}
+
+// MarshalJSON writes one object.
+func (c *comparison) MarshalJSON() ([]byte, error) {
 	counts := func(counts *diff.Counts) map[string]int {
 		m := map[string]int{"devices": counts.All()}
 		for _, e := range diff.Effects() {
@@ -420,9 +459,7 @@ func (c *comparison) printJSON(out io.Writer) error {
 	for vendor, n := range c.Vendors {
 		byVendor[vendor] = counts(n)
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+	return json.Marshal(struct {
 		Old        string                    `json:"old"`
 		New        string                    `json:"new"`
 		Total      map[string]int            `json:"total"`

@@ -2,21 +2,24 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 
+	"stagger/edge/provision"
 	"stagger/edge/spread"
+	"stagger/host/diff"
+	"stagger/host/engine"
 	"stagger/host/fleet"
 	"stagger/host/inspect"
 	"stagger/host/rollout"
@@ -32,6 +35,7 @@ func rolloutCommand(w *world) *cobra.Command {
 	var (
 		fleetFile, tenant, out  string
 		change                  rolloutFlags
+		how                     diffFlags
 		yes, dry, force, asJSON bool
 	)
 	c := &cobra.Command{
@@ -48,18 +52,21 @@ id. What a device's own document says still comes first.
   3. finish  --finish moves the settings into the tenant's own, which at 100% changes
              no file of any phone; --abort takes the rollout away
 
-Each of them renders all devices of the tenant with and without the change, prints how
-many enter the cohort and how many get another file, and then writes the fleet file
-anew: complete or not at all, and with every other line as it is. A change after which
-the core would refuse devices is not written. What moves devices back (a lower share,
-another id or other settings under a share, --abort) needs --yes. Without any of them
-the rollout is shown and nothing written.
+Each of them renders all devices of the tenant with and without the change, by the core
+in this program. It prints how many enter the cohort and what the step does to phones, as
+"stagger diff" does for two fleets: what takes it live, what reboots for it, what follows
+from that and, with --capacity, what step the registrar takes. Then it writes the fleet
+file anew: complete or not at all, and with every other line as it is. A change after
+which the core would refuse devices is not written. What moves devices back (a lower
+share, another id or other settings under a share, --abort) needs --yes. Without any of
+them the rollout is shown and nothing written.
 
---json prints one object: tenant id share share_before devices before after in back
-changed (by vendor) refused written; shares are in hundredths of a per cent.`,
+--json prints one object: tenant id share share_before devices before after in back diff
+share_allowed (with --capacity) written; shares are in hundredths of a per cent, and diff
+is what "stagger diff" prints.`,
 		Example: `  stagger rollout --fleet fleet.jsonl --tenant demo --id 2026-w49 --settings settings.json
   stagger rollout --fleet fleet.jsonl --tenant demo --share 1% --dry-run
-  stagger rollout --fleet fleet.jsonl --tenant demo --share 25%
+  stagger rollout --fleet fleet.jsonl --tenant demo --share 25% --capacity 250 --background 50
   stagger rollout --fleet fleet.jsonl --tenant demo --finish`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -73,7 +80,7 @@ changed (by vendor) refused written; shares are in hundredths of a per cent.`,
 			case out == "-":
 				return misuse(errors.New("--out: a file is required"))
 			}
-			if err := change.check(); err != nil {
+			if err := cmp.Or(change.check(), how.check(c)); err != nil {
 				return misuse(err)
 			}
 			if err := writable(out, force, fleetFile); err != nil {
@@ -97,19 +104,18 @@ changed (by vendor) refused written; shares are in hundredths of a per cent.`,
 			if err != nil {
 				return err
 			}
-			show, clear := w.progress()
-			step, err := renderBoth(name, file, tenant, old, document, func(share float64) { show("rendering", share) })
-			clear()
+			report, err := w.compareStep(c.Context(), name, file, tenant, old, document, &how)
 			if err != nil {
 				return err
 			}
 			if change.finish {
-				step.Back = 0 // they keep the settings, which are now the tenant's
+				report.Back = 0 // they keep the settings, which are now the tenant's
 			}
-			report := newStep(tenant, old, document, step)
-			verdict := change.judge(step, moves, yes)
+			verdict := change.judge(report.Diff, moves, yes)
 			if !asJSON {
-				report.print(w.stdout)
+				if err := report.print(w.stdout); err != nil {
+					return err
+				}
 			}
 			if report.Written = verdict == nil && !dry && change.any(); report.Written {
 				place := out
@@ -147,6 +153,7 @@ changed (by vendor) refused written; shares are in hundredths of a per cent.`,
 	flags.StringVar(&out, "out", "", "file to write instead of --fleet")
 	flags.BoolVar(&force, "force", false, "replace --out where it exists")
 	flags.BoolVar(&asJSON, "json", false, "one JSON object")
+	how.add(c)
 	return c
 }
 
@@ -249,15 +256,24 @@ func (f *rolloutFlags) apply(old, settings string) (document, moves string, err 
 }
 
 // judge says why a change is not to be made, or nil.
-func (f *rolloutFlags) judge(step *rollout.Step, moves string, yes bool) error {
+func (f *rolloutFlags) judge(step *comparison, moves string, yes bool) error {
 	var errs []error
-	for _, r := range step.Refused {
-		errs = append(errs, fmt.Errorf("device %s: %s", r.Device, r.What))
+	refused := 0
+	for _, n := range step.Notes {
+		// Devices that a rollout disables are no mistake.
+		if why, ok := strings.CutPrefix(n.Text, diff.NoFile); ok && why != provision.IsDisabled {
+			who := "device " + n.First
+			if n.Devices > 1 {
+				who += fmt.Sprintf(" and %d more", n.Devices-1)
+			}
+			errs = append(errs, fmt.Errorf("%s: %s", who, why))
+			refused += n.Devices
+		}
 	}
-	if n := step.RefusedAll; n > 0 {
-		return errors.Join(append(errs, fmt.Errorf("the core would refuse %d devices: nothing is written", n))...)
+	if refused > 0 {
+		return errors.Join(append(errs, fmt.Errorf("the core would refuse %d devices: nothing is written", refused))...)
 	}
-	if n := step.ChangedAll(); f.finish && n > 0 {
+	if n := step.Total.Changed(); f.finish && n > 0 {
 		return fmt.Errorf("--finish would change the files of %d devices: nothing is written", n)
 	}
 	if moves != "" && !yes {
@@ -287,26 +303,31 @@ func findTenant(name string, file io.ReadSeeker, tenant string) (line int, text 
 	return line, text, err
 }
 
-// renderBoth renders the devices of a tenant under both documents.
-func renderBoth(name string, file io.ReadSeeker, tenant, old, document string, show func(float64)) (*rollout.Step, error) {
-	size, err := file.Seek(0, io.SeekEnd)
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
+// anyKey stands for the master key: tokens and passwords, which are made of it, are the
+// same on both sides of a step, and never printed.
+var anyKey = strings.Repeat("\x00", 32)
+
+// compareStep compares the devices of a tenant under both of its documents.
+func (w *world) compareStep(ctx context.Context, name string, file seekable, tenant, old, document string, how *diffFlags) (*stepReport, error) {
+	progress, clear := w.progress()
+	progress("reading", 0)
+	index, err := fleet.Reader{}.Index(name, file)
+	clear()
 	if err != nil {
 		return nil, err
 	}
-	return rollout.Compare(old, document, func(yield func(fleet.Document)) error {
-		read := 0
-		return fleet.Scan(name, file, func(d fleet.Document) {
-			if read += len(d.Text) + 1; d.Line%100 == 0 {
-				show(min(1, float64(read)/float64(max(size, 1))))
-			}
-			if d.MAC != "" && d.Tenant == tenant {
-				yield(d)
-			}
-		}, func(*fleet.Error) {})
-	})
+	core := engine.NewNative(0)
+	defer core.Close(context.Background())
+	o := diff.Options{Old: diff.Side{Fleet: index.Of(tenant, old), Core: core}, New: diff.Side{Fleet: index.Of(tenant, document), Core: core}, SameCore: true, Keys: []string{anyKey}}
+	report := newStep(tenant, old, document, o.Old.Fleet)
+	if report.Diff, err = w.compare(ctx, how, o, report.from, report.to); err != nil {
+		return nil, err
+	}
+	if s := report.Diff.step; s != nil && report.In > 0 && report.Back == 0 {
+		share := report.ShareBefore + int64(s.Share*float64(report.Share-report.ShareBefore))
+		report.ShareAllowed = &share
+	}
+	return report, nil
 }
 
 // A stepReport is a step for people and programs.
@@ -315,16 +336,19 @@ type stepReport struct {
 	ID          string `json:"id"`
 	Share       int64  `json:"share"`
 	ShareBefore int64  `json:"share_before"`
-	*rollout.Step
-	Written bool `json:"written"`
+	rollout.Cohort
+	Diff *comparison `json:"diff"`
+	// ShareAllowed is how far a capacity lets this step go, or nil.
+	ShareAllowed *int64 `json:"share_allowed,omitempty"`
+	Written      bool   `json:"written"`
 	// from and to are what became of the rollout, in words.
 	from, to string
 }
 
-func newStep(tenant, old, document string, step *rollout.Step) *stepReport {
+func newStep(tenant, old, document string, devices *fleet.Index) *stepReport {
 	before, was := rollout.Of(old)
 	after, is := rollout.Of(document)
-	r := &stepReport{Tenant: tenant, ID: after.ID, Share: after.Share, ShareBefore: before.Share, Step: step}
+	r := &stepReport{Tenant: tenant, ID: after.ID, Share: after.Share, ShareBefore: before.Share}
 	words := func(r rollout.Rollout, there bool) string {
 		if !there {
 			return "no rollout"
@@ -332,22 +356,27 @@ func newStep(tenant, old, document string, step *rollout.Step) *stepReport {
 		return "rollout " + r.ID + " at " + rollout.Percent(r.Share)
 	}
 	r.from, r.to = words(before, was), words(after, is)
+	for i := range devices.Devices() {
+		mac, _ := devices.Device(i)
+		r.Count(before, after, mac)
+	}
 	return r
 }
 
-func (r *stepReport) print(out io.Writer) {
+func (r *stepReport) print(out io.Writer) error {
 	fmt.Fprintf(out, "tenant %s: %s", r.Tenant, r.from)
 	if r.to != r.from {
 		fmt.Fprintf(out, " -> %s", r.to)
 	}
-	fmt.Fprintln(out)
 	count := func(n int) string { return thousands(float64(n)) }
-	fmt.Fprintf(out, "  devices    %s\n", count(r.Devices))
-	fmt.Fprintf(out, "  in cohort  %s before, %s after: %s enter, %s leave\n", count(r.Before), count(r.After), count(r.In), count(r.Back))
-	fmt.Fprintf(out, "  changed    %s get other files\n", count(r.ChangedAll()))
-	for _, vendor := range slices.Sorted(maps.Keys(r.Changed)) {
-		fmt.Fprintf(out, "    %-12s %s\n", vendor, count(r.Changed[vendor]))
+	fmt.Fprintf(out, "\n  in cohort  %s before, %s after: %s enter, %s leave\n\n", count(r.Before), count(r.After), count(r.In), count(r.Back))
+	if err := r.Diff.print(out); err != nil {
+		return err
 	}
+	if r.ShareAllowed != nil && *r.ShareAllowed < r.Share {
+		fmt.Fprintf(out, "\nthe capacity allows --share %s in this step\n", rollout.Percent(*r.ShareAllowed))
+	}
+	return nil
 }
 
 // rewrite writes a fleet with another document of a tenant, and everything else as it

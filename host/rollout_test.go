@@ -52,8 +52,9 @@ func TestRollout(t *testing.T) {
 	before := bytes()
 
 	step(1, "", "the tenant has no rollout: --id and --settings start one", "--share", "1%")
-	step(0, "tenant demo: no rollout\n  devices    23\n", "")
-	step(0, "tenant demo: no rollout -> rollout w49 at 0%\n  devices    23\n  in cohort  0 before, 0 after: 0 enter, 0 leave\n  changed    0 get other files\n"+file+" is written\n", "",
+	const table = "\n\ndevices\n  vendor   devices  unchanged  live  unverified  reboot\n  yealink  23       23         0     0           0\n  all      23       23         0     0           0\n"
+	step(0, "tenant demo: no rollout\n  in cohort  0 before, 0 after: 0 enter, 0 leave"+table, "")
+	step(0, "tenant demo: no rollout -> rollout w49 at 0%\n  in cohort  0 before, 0 after: 0 enter, 0 leave"+table+file+" is written\n", "",
 		"--id", "w49", "--settings", settings)
 	text := read(t, file)
 	if !strings.HasPrefix(text, others) || !strings.HasSuffix(text, "\n"+rest) || strings.Count(text, `"rollout":{"id":"w49","share":0,"settings":{"timers":{"register":{"interval":1800}},"template":{"yealink":"overwrite"}}}}`+"\n") != 1 {
@@ -71,10 +72,14 @@ func TestRollout(t *testing.T) {
 	out := step(0, `"share":5000,"share_before":0,"devices":23,`, "", "--share", "50%", "--json")
 	var report struct {
 		In, After int
-		Changed   map[string]int
-		Written   bool
+		Diff      struct {
+			Old, New string
+			Vendors  map[string]map[string]int
+		}
+		Written bool
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.Written || report.In == 0 || report.In == 23 || report.In != report.After || report.Changed["yealink"] != report.In {
+	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.Written || report.In == 0 || report.In == 23 || report.In != report.After ||
+		report.Diff.Vendors["yealink"]["unchanged"] != 23-report.In || report.Diff.Old != "rollout w49 at 0%" || report.Diff.New != "rollout w49 at 50%" {
 		t.Fatalf("%v %s", err, out)
 	}
 	different := 0
@@ -114,7 +119,7 @@ func TestRollout(t *testing.T) {
 	if !strings.Contains(out, `"cohort":"w49 in"`) {
 		t.Errorf("%s", out)
 	}
-	step(0, "rollout w49 at 100% -> no rollout\n  devices    23\n  in cohort  23 before, 0 after: 0 enter, 0 leave\n  changed    0 get other files\n", "", "--finish")
+	step(0, "rollout w49 at 100% -> no rollout\n  in cohort  23 before, 0 after: 0 enter, 0 leave"+table, "", "--finish")
 	if text := read(t, file); strings.Contains(text, "rollout") || !strings.HasPrefix(text, others) || !strings.HasSuffix(text, "\n"+rest) {
 		t.Fatalf("%s", text)
 	}
@@ -132,6 +137,85 @@ func TestRollout(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A step prints what it does to phones before it is made: testdata/rollout.txt. It needs
+// no master key for that, prints no secret, and leaves the other tenants out.
+func TestRolloutGolden(t *testing.T) {
+	m := newMachine(t)
+	delete(m.env, "STAGGER_MASTER_KEY")
+	dir := t.TempDir()
+	demo := read(t, m.fleet)
+	first, _, _ := strings.Cut(demo, "\n")
+	fleets := demo + strings.ReplaceAll(first, `"demo"`, `"other"`) + "\n" + `{"device":"001565aabbff","tenant":"other","model":"T31G","lines":[{"user":"1","password":"SECRETSECRET8"}]}` + "\n"
+	file := write(t, filepath.Join(dir, "fleet.jsonl"), fleets)
+	settings := write(t, filepath.Join(dir, "settings.json"), `{"admin_password":"SECRETSECRET9","line":{"server":"sbc.example"},"timers":{"boot":30},"template":{"yealink":"overwrite"}}`)
+	args := []string{"rollout", "--fleet", file, "--tenant", "demo", "--id", "x", "--settings", settings, "--share", "80%", "--dry-run", "--show", "1"}
+	page := filepath.Join(dir, "page.html")
+	status, out, errs := m.do(append(args, "--capacity", "0.00005", "--html", page)...)
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	const golden = "../testdata/rollout.txt"
+	if want := read(t, golden); out != want {
+		t.Errorf("got\n%s\nwant\n%s\nof %s", out, want, golden)
+	}
+	status, object, _ := m.do(append(args, "--capacity", "0.00005", "--json")...)
+	var got struct {
+		ShareAllowed int64 `json:"share_allowed"`
+		Diff         struct {
+			Total map[string]int
+			Step  struct{ Share float64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(object), &got); err != nil || status != 0 || got.Diff.Total["devices"] != 3 || got.ShareAllowed != int64(8000*got.Diff.Step.Share) || got.ShareAllowed == 0 || got.Diff.Step.Share >= 1 {
+		t.Errorf("%+v, %v\n%s", got, err, object)
+	}
+	for what, shown := range map[string]string{"text": out, "json": object, "html": read(t, page)} {
+		for _, secret := range append(secretsOfDemo, "SECRETSECRET8", "SECRETSECRET9") {
+			if strings.Contains(shown, secret) {
+				t.Errorf("%s has the secret %q", what, secret)
+			}
+		}
+	}
+	if read(t, file) != fleets {
+		t.Error("--dry-run has written")
+	}
+	// A database is compared as the file is.
+	db := m.importDatabase(t, file)
+	args[2] = db
+	if status, got, errs := m.do(append(args, "--capacity", "0.00005")...); status != 0 || got != out || errs != "" {
+		t.Errorf("status %d: %s%s", status, got, errs)
+	}
+}
+
+// What stops a step is what the core would refuse, and not what is meant.
+func TestRolloutRefuses(t *testing.T) {
+	m := newMachine(t)
+	dir := t.TempDir()
+	// Of the devices one has a model of its own, and one is refused already.
+	fleets := strings.Replace(read(t, m.fleet), `"model":"T54W"`, `"model":"SECRET"`, 1)
+	file := write(t, filepath.Join(dir, "fleet.jsonl"), fleets)
+	for _, c := range []struct {
+		settings, errs string
+		status         int
+	}{
+		{`{"template":{"yealink":"SECRET"}}`, "device 001565aabb01 and 1 more: invalid: template.yealink: is not a version of this vendor's templates\nthe core would refuse 2 devices: nothing is written\n", 1},
+		{`{"extra":{"yealink":{"linekey.1.label":"SECRET"}}}`, "device 001565aabb01: invalid: extra.yealink.linekey.1.label: is not a setting that a profile may set\nthe core would refuse 1 devices: nothing is written\n", 1},
+		{`{"line":{"port":5099}}`, "", 0},
+		{`{"state":"disabled"}`, "", 0},
+		{`{}`, "", 0},
+	} {
+		settings := write(t, filepath.Join(dir, "settings.json"), c.settings)
+		status, out, errs := m.do("rollout", "--fleet", file, "--tenant", "demo", "--id", "x", "--settings", settings, "--share", "100%", "--show", "0")
+		if status != c.status || !strings.HasPrefix(errs, c.errs) || c.errs == "" && errs != "" || strings.Contains(errs, "SECRET") {
+			t.Errorf("%s: status %d\n%s%s\nwant %d %s", c.settings, status, out, errs, c.status, c.errs)
+		}
+		if written := read(t, file) != fleets; written != (c.status == 0) {
+			t.Errorf("%s: written: %v", c.settings, written)
+		}
+		write(t, file, fleets)
 	}
 }
 
@@ -180,6 +264,8 @@ func TestRolloutMisuse(t *testing.T) {
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--out", m.fleet}, 2, "--out: " + m.fleet + " exists"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--finish", "--abort"}, 2, "--finish and --abort: one of them"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--finish", "--share", "1%"}, 2, "--finish and --abort: one of them"},
+		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--background", "5"}, 2, "--background needs --capacity"},
+		{[]string{"--fleet", write(t, filepath.Join(dir, "twice.jsonl"), read(t, m.fleet)+read(t, m.fleet)), "--tenant", "demo"}, 1, "twice.jsonl:5: the same tenant as on line 1"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--id", "a b", "--settings", write(t, filepath.Join(dir, "s.json"), "{}")}, 1, "rollout.id: is not a name"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--id", "x", "--settings", write(t, filepath.Join(dir, "l.json"), `["SECRET"]`)}, 1, "l.json: is not a JSON object"},
 		{[]string{"--fleet", m.fleet, "--tenant", "demo", "--id", "x", "--settings", write(t, filepath.Join(dir, "t.json"), `{"SECRET":`)}, 1, "t.json: is not a JSON object"},

@@ -154,6 +154,10 @@ type Note struct {
 	at int
 }
 
+// NoFile begins the note of a device that gets no file any more; behind it is what the
+// core says of that: provision.IsDisabled, or what is wrong.
+const NoFile = "gets no file any more: "
+
 // A Report is a comparison.
 type Report struct {
 	// Vendors are the counts by vendor; devices that are only on one side, too.
@@ -463,7 +467,7 @@ func (w *worker) judge(at int, from, to *phone) {
 		d.Effect = Unchanged // no phone gets anything
 	case to.refused != "":
 		d.Effect = Refused
-		note("gets no file any more: "+to.refused, true)
+		note(NoFile+to.refused, true)
 	case from.refused != "":
 		d.Effect = Accepted
 		note("got no file: "+from.refused, true)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"stagger/edge/spread"
 	"stagger/host/fleet"
+	"stagger/host/rollout"
 )
 
 // A tenant is what a comparison has to know of a tenant's document beside what the core
@@ -22,10 +22,8 @@ type tenant struct {
 	secrets     []string
 
 	tenantSettings
-	// rollout is the id of a rollout, and share how much of the devices have rolled in
-	// the place of the tenant's own settings.
-	rollout string
-	share   uint64
+	// rolled are those of the devices that the rollout reaches.
+	rollout rollout.Rollout
 	rolled  tenantSettings
 }
 
@@ -50,7 +48,7 @@ func (t *tenantSettings) read(name string, v gjson.Result) {
 
 // of are the settings for the device with this MAC.
 func (t *tenant) of(mac string) tenantSettings {
-	if t.rollout != "" && spread.CohortOf(mac, t.rollout).Place < t.share {
+	if t.rollout.Reaches(mac) {
 		return t.rolled
 	}
 	return t.tenantSettings
@@ -65,7 +63,6 @@ func readTenants(x *fleet.Index) map[string]*tenant {
 			t.open += text[from:v.Index] + by
 			from = v.Index + len(v.Raw)
 		}
-		var rollout gjson.Result
 		gjson.Parse(text).ForEach(func(name, v gjson.Result) bool {
 			switch name.Str {
 			case "auth":
@@ -80,8 +77,6 @@ func readTenants(x *fleet.Index) map[string]*tenant {
 				if t.certificate = v.Type == gjson.True; t.certificate {
 					replace(v, "false")
 				}
-			case "rollout":
-				rollout = v
 			default:
 				t.read(name.Str, v)
 			}
@@ -90,8 +85,8 @@ func readTenants(x *fleet.Index) map[string]*tenant {
 		t.open += text[from:]
 		t.secrets = secrets(nil, gjson.Parse(text), secretName)
 		t.rolled = t.tenantSettings
-		t.rollout, t.share = rollout.Get("id").Str, rollout.Get("share").Uint()
-		rollout.Get("settings").ForEach(func(name, v gjson.Result) bool {
+		t.rollout, _ = rollout.Of(text)
+		gjson.Parse(t.rollout.Settings).ForEach(func(name, v gjson.Result) bool {
 			t.rolled.read(name.Str, v)
 			return true
 		})

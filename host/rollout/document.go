@@ -1,9 +1,9 @@
-// Package rollout changes the rollout in the document of a tenant, and says what a
-// change does to the tenant's devices before it is made.
+// Package rollout changes the rollout in the document of a tenant.
 //
 // It owns the text of the document: fields that it does not change stay as they are
-// written. Which device a rollout reaches, and what that device gets, it asks the
-// core. It must never put a value of a document into an error.
+// written. Which device a rollout reaches it asks the core, and what that device gets is
+// no matter of its: see package diff. It must never put a value of a document into an
+// error.
 package rollout
 
 import (

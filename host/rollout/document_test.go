@@ -62,11 +62,3 @@ func TestFold(t *testing.T) {
 		}
 	}
 }
-
-func TestPercent(t *testing.T) {
-	for share, want := range map[int64]string{0: "0%", 1: "0.01%", 150: "1.50%", 2500: "25%", 10000: "100%"} {
-		if got := Percent(share); got != want {
-			t.Errorf("%d is %s, want %s", share, got, want)
-		}
-	}
-}
