@@ -74,8 +74,8 @@ func (f *diffFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// compare compares, and writes the page if there is to be one. old and new are the names
-// of the sides; those of o are its sides, SameCore and Keys.
+// compare compares, and writes the page if there is to be one. Of the options the sides,
+// SameCore and Keys are set; old and new are the names of the sides.
 func (w *world) compare(ctx context.Context, f *diffFlags, o diff.Options, old, new string) (*comparison, error) {
 	packs, err := descriptors(nil)
 	if err != nil {

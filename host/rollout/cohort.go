@@ -8,7 +8,7 @@ import (
 
 // Reaches says whether a device with this MAC has the settings.
 func (r Rollout) Reaches(mac string) bool {
-	return spread.CohortOf(mac, r.ID).Place < uint64(r.Share)
+	return r.Share > 0 && spread.CohortOf(mac, r.ID).Place < uint64(r.Share)
 }
 
 // A Cohort counts the devices of a tenant by whether a rollout reaches them.
