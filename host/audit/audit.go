@@ -302,6 +302,8 @@ type worker struct {
 	findings []*Finding
 	groups   map[group]int
 	staged   map[string]int
+	// used says whether the files of a model depend on a field: see unused.
+	used map[string]bool
 	// cohorts count the devices that a rollout reaches, and of how many, by tenant.
 	cohorts map[string][2]int
 }
@@ -315,7 +317,7 @@ func (a *audit) judgeDevices(file io.ReadSeeker, size int64) error {
 	batches := make(chan []fleet.Document, 2*len(workers))
 	var wait sync.WaitGroup
 	for i := range workers {
-		w := &worker{audit: a, groups: map[group]int{}, staged: map[string]int{}, cohorts: map[string][2]int{}}
+		w := &worker{audit: a, groups: map[group]int{}, staged: map[string]int{}, used: map[string]bool{}, cohorts: map[string][2]int{}}
 		workers[i] = w
 		wait.Go(func() {
 			for batch := range batches {
@@ -450,7 +452,9 @@ func (w *worker) device(d fleet.Document) {
 		}
 	}
 	w.demands(device, defaults, func(path, message string) { either("unreachable", path, message, false) })
-	w.settings(device, document, defaults, func(path, message string, own bool) { either("unreachable", path, message, own) })
+	noEffect := func(path, message string, own bool) { either("unreachable", path, message, own) }
+	w.settings(device, document, defaults, noEffect)
+	w.unused(device, document, defaults, noEffect)
 }
 
 // rollout looks at what the rollout of its tenant means for a device: counts it, and

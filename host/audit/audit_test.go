@@ -137,6 +137,18 @@ func TestFindings(t *testing.T) {
 				"4: warning: device:t:001565aabb03: timers.checkin.at: phones of yealink count an interval and do not look at a clock: it has no effect (unreachable)",
 			},
 		},
+		"fields that a family has no setting for": {
+			text: tenant(`,"ntp":["a.example","b.example"],"phonebook":{"url":"https://pbx.example/x.xml"},"time_zone":"Europe/Belgrade","codecs":["pcma"],"admin_password":"`+long+`x","firmware_url":"https://fw.example/x"`) +
+				line("") + strings.Replace(device(`,"vendor":"snom","model":"D785"`), "bb01", "bb02", 1) +
+				strings.Replace(device(`,"vendor":"panasonic","model":"KX-HDV130","phonebook":{"url":"https://pbx.example/y.xml"}`), "bb01", "bb03", 1) +
+				strings.Replace(device(`,"vendor":"panasonic","model":"KX-HDV130","state":"staged"`), "bb01", "bb04", 1),
+			want: []string{
+				"1: warning: tenant:t: ntp[1]: has no effect on models of panasonic that are not known to have a setting for it; of 1 devices (unreachable)",
+				"1: warning: tenant:t: ntp[1]: has no effect on models of snom that are not known to have a setting for it; of 1 devices (unreachable)",
+				"1: note: tenant:t: staged devices: 1 (staged)",
+				"4: warning: device:t:001565aabb03: phonebook: has no effect on models of panasonic that are not known to have a setting for it (unreachable)",
+			},
+		},
 		"ports without effect": {
 			text: strings.Replace(tenant(""), `"server"`, `"outbound_port":5062,"server"`, 1) + line("") + strings.Replace(line(`,"outbound_proxy":"sbc.example"`), "bb01", "bb02", 1) +
 				strings.Replace(line(`,"outbound_proxy":"sbc.example","transport":"dns-naptr","port":5061`), "bb01", "bb03", 1) +

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,6 +106,74 @@ func (w *worker) settings(device *inspect.Device, from, defaults gjson.Result, a
 			add(fmt.Sprintf("keys[%d].pickup", i), "is a pickup code of a key without a lamp: it has no effect", own)
 		}
 	}
+}
+
+// optional are the fields of a phone that not every family has a setting for. Which do,
+// only their templates know.
+var optional = []string{"phonebook", "firmware_url", "time_zone", "ntp", "ntp[1]", "admin_password", "codecs"}
+
+// unused looks for optional fields that the files of an active device do not depend on.
+func (w *worker) unused(device *inspect.Device, from, defaults gjson.Result, add func(path, message string, own bool)) {
+	if device.State != profile.Active {
+		return
+	}
+	for _, path := range optional {
+		field, item, second := strings.Cut(path, "[")
+		value, own := from.Get(field), true
+		if !value.Exists() {
+			value, own = defaults.Get(field), false
+		}
+		if !value.Exists() || second && len(value.Array()) < 2 {
+			continue
+		}
+		// Devices of one model and firmware have the same templates; one of each is enough.
+		key := strings.Join([]string{device.Pack.Vendor, device.Model, from.Get("firmware").Str, defaults.Get("firmware").Str, path}, " ")
+		used, known := w.used[key]
+		if !known {
+			used = depends(device, from.Raw, defaults.Raw, field, item != "")
+			w.used[key] = used
+		}
+		if !used {
+			add(path, "has no effect on models of "+device.Pack.Vendor+" that are not known to have a setting for it", own)
+		}
+	}
+}
+
+// depends says whether any file of a device is another one without a field, or
+// without all of a list but the first. What cannot be rendered without it depends on it.
+func depends(device *inspect.Device, from, defaults, field string, first bool) bool {
+	for _, text := range []*string{&from, &defaults} {
+		var document map[string]any
+		if json.Unmarshal([]byte(*text), &document) != nil {
+			return true
+		}
+		if list, ok := document[field].([]any); first && ok && len(list) > 1 {
+			document[field] = list[:1]
+		} else if !first {
+			delete(document, field)
+		}
+		shorter, err := json.Marshal(document)
+		if err != nil {
+			return true
+		}
+		*text = string(shorter)
+	}
+	without, err := inspect.Read(defaults, from)
+	if err != nil {
+		return true
+	}
+	for i := range device.Pack.Files {
+		f := &device.Pack.Files[i]
+		if f.Program == nil {
+			continue
+		}
+		body, err := device.Render(f)
+		other, bad := without.Render(f)
+		if err != nil || bad != nil || !bytes.Equal(body, other) {
+			return true
+		}
+	}
+	return false
 }
 
 // known is the name of a vendor, or a word for one that this version does not know,
