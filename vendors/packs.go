@@ -516,7 +516,7 @@ var ciscomppTables = []template.Table{
 
 var ciscomppMacXml = template.Program{
 	Source:  "mac.xml.tmpl",
-	Cells:   34,
+	Cells:   28,
 	Escape:  xml.Append,
 	Root:    profile.Phone,
 	Escapes: []template.Escape{xml.AppendItem, xml.AppendMacro, xml.AppendURL, xml.AppendUser},
@@ -591,582 +591,582 @@ var ciscomppMacXml = template.Program{
 		"<Extended_Function_a line is on a key of the phone itself, not of a modulenonemailboxa key for the mailbox needs its number, or that of its lineblfthe phone has one pickup code for all keys: pickup_codefnc=blf+sd+cp;sub=@$PROXY;ext=@$PROXYfnc=sd;ext=;vid=;nme=</Unit_</Extended_Function__></Unit__>Disabled</Extension__></Short_Name__></Extended_Function_>\n" +
 		"</flat-profile>\n",
 	Ops: []template.Op{
-		{Code: template.Text, C: 172, Line: 5},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<flat-profile>\n<Provision_Enable>Yes</Provision_Enable>\n<Resync_On_Reset>Yes</Resync_On_Reset>\n<Resync_From_SIP>Yes</Resync_From_SIP>"
-		{Code: template.Text, B: 172, C: 18, Line: 11},                    // 1 "\n<Resync_Periodic>"
-		{Code: template.PrintFieldInt, B: 21, Line: 12},                   // 2
-		{Code: template.Text, B: 190, C: 132, Line: 12},                   // 3 "</Resync_Periodic>\n<Resync_At__HHmm_></Resync_At__HHmm_>\n<Resync_Trigger_1></Resync_Trigger_1>\n<Resync_Trigger_2></Resync_Trigger_2>"
-		{Code: template.Text, B: 322, C: 22, Line: 17},                    // 4 "\n<Resync_Random_Delay>"
-		{Code: template.JumpField, B: 8, C: 23, Line: 18},                 // 5
-		{Code: template.PrintFieldInt, B: 23, Line: 18},                   // 6
-		{Code: template.Jump, B: 9, Line: 18},                             // 7
-		{Code: template.Text, B: 344, C: 1, Line: 18},                     // 8 "2"
-		{Code: template.Text, B: 345, C: 94, Line: 18},                    // 9 "</Resync_Random_Delay>\n<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>"
-		{Code: template.Text, B: 439, C: 15, Line: 20},                    // 10 "\n<Profile_Rule>"
-		{Code: template.Field, A: 1, C: 20, Line: 22},                     // 11
-		{Code: template.JumpFalse, A: 1, B: 17, Line: 22},                 // 12
-		{Code: template.TextField, B: 454, C: 7, D: 16, Line: 22},         // 13 "[--uid "
-		{Code: template.Text, B: 461, C: 7, Line: 22},                     // 14 " --pwd "
-		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                    // 15
-		{Code: template.Text, B: 468, C: 1, Line: 22},                     // 16 "]"
-		{Code: template.Field, A: 1, C: 19, Line: 22},                     // 17
-		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                    // 18
-		{Code: template.PrintField, B: 16, Line: 22},                      // 19
-		{Code: template.Text, B: 469, C: 164, Line: 22},                   // 20 ".xml</Profile_Rule>\n<Profile_Rule_B></Profile_Rule_B>\n<Profile_Rule_C></Profile_Rule_C>\n<Profile_Rule_D></Profile_Rule_D>\n<Report_Rule></Report_Rule>\n<Upgrade_Rule>"
-		{Code: template.Field, A: 1, C: 12, Line: 27},                     // 21
-		{Code: template.JumpFalse, A: 1, B: 24, Line: 27},                 // 22
-		{Code: template.PrintAs, A: 1, B: 2, Line: 27},                    // 23
-		{Code: template.Text, B: 633, C: 15, Line: 27},                    // 24 "</Upgrade_Rule>"
-		{Code: template.Field, A: 1, C: 8, Line: 28},                      // 25
-		{Code: template.JumpFalse, A: 1, B: 30, Line: 28},                 // 26
-		{Code: template.Text, B: 648, C: 17, Line: 28},                    // 27 "\n<Admin_Password>"
-		{Code: template.Print, A: 1, Line: 29},                            // 28
-		{Code: template.Text, B: 665, C: 17, Line: 29},                    // 29 "</Admin_Password>"
-		{Code: template.Field, A: 1, C: 7, Line: 31},                      // 30
-		{Code: template.Copy, A: 2, B: 1, Line: 31},                       // 31
-		{Code: template.Range, A: 2, B: 43, Line: 31},                     // 32
-		{Code: template.Item, A: 2, B: 4, C: 5, Line: 31},                 // 33
-		{Code: template.LoadInt, A: 7, Line: 32},                          // 34
-		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 32},             // 35
-		{Code: template.JumpFalse, A: 6, B: 40, Line: 32},                 // 36
-		{Code: template.TextField, A: 4, B: 682, C: 21, Line: 33},         // 37 "\n<Primary_NTP_Server>"
-		{Code: template.Text, B: 703, C: 21, Line: 33},                    // 38 "</Primary_NTP_Server>"
-		{Code: template.Jump, B: 42, Line: 32},                            // 39
-		{Code: template.TextField, A: 4, B: 724, C: 23, Line: 35},         // 40 "\n<Secondary_NTP_Server>"
-		{Code: template.Text, B: 747, C: 23, Line: 35},                    // 41 "</Secondary_NTP_Server>"
-		{Code: template.Next, A: 2, B: 33, Line: 31},                      // 42
-		{Code: template.Field, A: 1, C: 7, Line: 38},                      // 43
-		{Code: template.JumpFalse, A: 1, B: 50, Line: 38},                 // 44
-		{Code: template.Len, A: 2, B: 1, Line: 39},                        // 45
-		{Code: template.LoadInt, A: 4, B: 1, Line: 39},                    // 46
-		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 39},             // 47
-		{Code: template.JumpFalse, A: 3, B: 50, Line: 39},                 // 48
-		{Code: template.Text, B: 770, C: 46, Line: 39},                    // 49 "\n<Secondary_NTP_Server></Secondary_NTP_Server>"
-		{Code: template.Field, A: 1, C: 24, Line: 43},                     // 50
-		{Code: template.JumpFalse, A: 1, B: 169, Line: 43},                // 51
-		{Code: template.Text, B: 816, C: 12, Line: 43},                    // 52 "\n<Time_Zone>"
-		{Code: template.Field, A: 2, B: 1, C: 1, Line: 46},                // 53
-		{Code: template.LoadText, A: 4, B: 828, C: 1, Line: 46},           // 54 "-"
-		{Code: template.Equal, A: 3, B: 2, C: 4, Line: 46},                // 55
-		{Code: template.JumpFalse, A: 3, B: 63, Line: 46},                 // 56
-		{Code: template.Field, A: 5, B: 1, C: 2, Line: 46},                // 57
-		{Code: template.Field, A: 6, B: 1, C: 3, Line: 46},                // 58
-		{Code: template.Add, A: 7, B: 5, C: 6, Line: 46},                  // 59
-		{Code: template.LookupInt, A: 8, B: 7, C: 5, Line: 46},            // 60
-		{Code: template.Print, A: 8, Line: 46},                            // 61
-		{Code: template.Jump, B: 68, Line: 46},                            // 62
-		{Code: template.Field, A: 5, B: 1, C: 2, Line: 46},                // 63
-		{Code: template.Field, A: 6, B: 1, C: 3, Line: 46},                // 64
-		{Code: template.Add, A: 7, B: 5, C: 6, Line: 46},                  // 65
-		{Code: template.LookupInt, A: 8, B: 7, C: 4, Line: 46},            // 66
-		{Code: template.Print, A: 8, Line: 46},                            // 67
-		{Code: template.Text, B: 829, C: 97, Line: 46},                    // 68 "</Time_Zone>\n<Ignore_DHCP_Time_Offset>Yes</Ignore_DHCP_Time_Offset>\n<Daylight_Saving_Time_Enable>"
-		{Code: template.JumpField, A: 1, B: 72, C: 4, Line: 48},           // 69
-		{Code: template.Text, B: 926, C: 3, Line: 48},                     // 70 "Yes"
-		{Code: template.Jump, B: 73, Line: 48},                            // 71
-		{Code: template.Text, B: 929, C: 2, Line: 48},                     // 72 "No"
-		{Code: template.Text, B: 931, C: 30, Line: 48},                    // 73 "</Daylight_Saving_Time_Enable>"
-		{Code: template.JumpField, A: 1, B: 169, C: 4, Line: 49},          // 74
-		{Code: template.Text, B: 961, C: 34, Line: 49},                    // 75 "\n<Daylight_Saving_Time_Rule>start="
-		{Code: template.Field, A: 2, B: 1, C: 6, Line: 50},                // 76
-		{Code: template.Field, A: 3, B: 2, C: 5, Line: 172},               // 77
-		{Code: template.Not, A: 4, B: 3, Line: 172},                       // 78
-		{Code: template.JumpFalse, A: 4, B: 82, Line: 172},                // 79
-		{Code: template.Fail, B: 995, C: 49, Line: 172},                   // 80 "the phone cannot express when summer time changes"
-		{Code: template.Print, A: 5, Line: 172},                           // 81
-		{Code: template.PrintFieldInt, A: 2, Line: 173},                   // 82
-		{Code: template.Text, B: 1044, C: 1, Line: 173},                   // 83 "/"
-		{Code: template.Field, A: 3, B: 2, C: 1, Line: 174},               // 84
-		{Code: template.LoadInt, A: 5, B: 5, Line: 174},                   // 85
-		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 174},            // 86
-		{Code: template.JumpFalse, A: 4, B: 90, Line: 174},                // 87
-		{Code: template.Text, B: 1045, C: 2, Line: 174},                   // 88 "-1"
-		{Code: template.Jump, B: 109, Line: 174},                          // 89
-		{Code: template.Field, A: 6, B: 2, C: 1, Line: 174},               // 90
-		{Code: template.LoadInt, A: 8, B: 4, Line: 174},                   // 91
-		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 174},            // 92
-		{Code: template.JumpFalse, A: 7, B: 96, Line: 174},                // 93
-		{Code: template.Text, B: 1047, C: 2, Line: 174},                   // 94 "22"
-		{Code: template.Jump, B: 109, Line: 174},                          // 95
-		{Code: template.Field, A: 9, B: 2, C: 1, Line: 174},               // 96
-		{Code: template.LoadInt, A: 11, B: 3, Line: 174},                  // 97
-		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 174},          // 98
-		{Code: template.JumpFalse, A: 10, B: 102, Line: 174},              // 99
-		{Code: template.Text, B: 1049, C: 2, Line: 174},                   // 100 "15"
-		{Code: template.Jump, B: 109, Line: 174},                          // 101
-		{Code: template.Field, A: 12, B: 2, C: 1, Line: 174},              // 102
-		{Code: template.LoadInt, A: 14, B: 2, Line: 174},                  // 103
-		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 174},         // 104
-		{Code: template.JumpFalse, A: 13, B: 108, Line: 174},              // 105
-		{Code: template.Text, B: 1051, C: 1, Line: 174},                   // 106 "8"
-		{Code: template.Jump, B: 109, Line: 174},                          // 107
-		{Code: template.Text, B: 1052, C: 1, Line: 174},                   // 108 "1"
-		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 109 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 175},             // 110
-		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 111 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 175},             // 112
-		{Code: template.Text, B: 1053, C: 4, Line: 175},                   // 113 ":0:0"
-		{Code: template.Text, B: 1057, C: 5, Line: 50},                    // 114 ";end="
-		{Code: template.Field, A: 2, B: 1, C: 7, Line: 50},                // 115
-		{Code: template.Field, A: 3, B: 2, C: 5, Line: 172},               // 116
-		{Code: template.Not, A: 4, B: 3, Line: 172},                       // 117
-		{Code: template.JumpFalse, A: 4, B: 121, Line: 172},               // 118
-		{Code: template.Fail, B: 995, C: 49, Line: 172},                   // 119 "the phone cannot express when summer time changes"
-		{Code: template.Print, A: 5, Line: 172},                           // 120
-		{Code: template.PrintFieldInt, A: 2, Line: 173},                   // 121
-		{Code: template.Text, B: 1044, C: 1, Line: 173},                   // 122 "/"
-		{Code: template.Field, A: 3, B: 2, C: 1, Line: 174},               // 123
-		{Code: template.LoadInt, A: 5, B: 5, Line: 174},                   // 124
-		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 174},            // 125
-		{Code: template.JumpFalse, A: 4, B: 129, Line: 174},               // 126
-		{Code: template.Text, B: 1045, C: 2, Line: 174},                   // 127 "-1"
-		{Code: template.Jump, B: 148, Line: 174},                          // 128
-		{Code: template.Field, A: 6, B: 2, C: 1, Line: 174},               // 129
-		{Code: template.LoadInt, A: 8, B: 4, Line: 174},                   // 130
-		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 174},            // 131
-		{Code: template.JumpFalse, A: 7, B: 135, Line: 174},               // 132
-		{Code: template.Text, B: 1047, C: 2, Line: 174},                   // 133 "22"
-		{Code: template.Jump, B: 148, Line: 174},                          // 134
-		{Code: template.Field, A: 9, B: 2, C: 1, Line: 174},               // 135
-		{Code: template.LoadInt, A: 11, B: 3, Line: 174},                  // 136
-		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 174},          // 137
-		{Code: template.JumpFalse, A: 10, B: 141, Line: 174},              // 138
-		{Code: template.Text, B: 1049, C: 2, Line: 174},                   // 139 "15"
-		{Code: template.Jump, B: 148, Line: 174},                          // 140
-		{Code: template.Field, A: 12, B: 2, C: 1, Line: 174},              // 141
-		{Code: template.LoadInt, A: 14, B: 2, Line: 174},                  // 142
-		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 174},         // 143
-		{Code: template.JumpFalse, A: 13, B: 147, Line: 174},              // 144
-		{Code: template.Text, B: 1051, C: 1, Line: 174},                   // 145 "8"
-		{Code: template.Jump, B: 148, Line: 174},                          // 146
-		{Code: template.Text, B: 1052, C: 1, Line: 174},                   // 147 "1"
-		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 148 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 175},             // 149
-		{Code: template.Text, B: 1044, C: 1, Line: 175},                   // 150 "/"
-		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 175},             // 151
-		{Code: template.Text, B: 1053, C: 4, Line: 175},                   // 152 ":0:0"
-		{Code: template.Text, B: 1062, C: 6, Line: 50},                    // 153 ";save="
-		{Code: template.Field, A: 2, B: 1, C: 5, Line: 51},                // 154
-		{Code: template.LoadInt, A: 4, B: 60, Line: 51},                   // 155
-		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 51},             // 156
-		{Code: template.JumpFalse, A: 3, B: 160, Line: 51},                // 157
-		{Code: template.Text, B: 1068, C: 5, Line: 51},                    // 158 "1:0:0"
-		{Code: template.Jump, B: 168, Line: 51},                           // 159
-		{Code: template.Field, A: 5, B: 1, C: 5, Line: 51},                // 160
-		{Code: template.LoadInt, A: 7, B: 120, Line: 51},                  // 161
-		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 51},             // 162
-		{Code: template.JumpFalse, A: 6, B: 166, Line: 51},                // 163
-		{Code: template.Text, B: 1073, C: 5, Line: 51},                    // 164 "2:0:0"
-		{Code: template.Jump, B: 168, Line: 51},                           // 165
-		{Code: template.Fail, B: 1078, C: 53, Line: 51},                   // 166 "the phone cannot express how much summer time changes"
-		{Code: template.Print, A: 8, Line: 51},                            // 167
-		{Code: template.Text, B: 1131, C: 28, Line: 51},                   // 168 "</Daylight_Saving_Time_Rule>"
-		{Code: template.Field, A: 1, C: 6, Line: 54},                      // 169
-		{Code: template.JumpFalse, A: 1, B: 178, Line: 54},                // 170
-		{Code: template.Text, B: 1159, C: 21, Line: 54},                   // 171 "\n<Language_Selection>"
-		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 55},               // 172
-		{Code: template.Print, A: 2, Line: 55},                            // 173
-		{Code: template.Text, B: 1180, C: 30, Line: 55},                   // 174 "</Language_Selection>\n<Locale>"
-		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 56},               // 175
-		{Code: template.Print, A: 2, Line: 56},                            // 176
-		{Code: template.Text, B: 1210, C: 9, Line: 56},                    // 177 "</Locale>"
-		{Code: template.Text, B: 1219, C: 29, Line: 57},                   // 178 "\n<XML_Directory_Service_Name>"
-		{Code: template.Field, A: 1, C: 11, Line: 58},                     // 179
-		{Code: template.JumpField, A: 1, B: 183, C: 1, Line: 58},          // 180
-		{Code: template.Field, A: 2, C: 11, Line: 58},                     // 181
-		{Code: template.PrintField, A: 2, Line: 58},                       // 182
-		{Code: template.Text, B: 1248, C: 57, Line: 58},                   // 183 "</XML_Directory_Service_Name>\n<XML_Directory_Service_URL>"
-		{Code: template.Field, A: 1, C: 11, Line: 59},                     // 184
-		{Code: template.JumpField, A: 1, B: 188, C: 1, Line: 59},          // 185
-		{Code: template.Field, A: 2, C: 11, Line: 59},                     // 186
-		{Code: template.PrintField, A: 2, B: 1, Line: 59},                 // 187
-		{Code: template.Text, B: 1305, C: 28, Line: 59},                   // 188 "</XML_Directory_Service_URL>"
-		{Code: template.Copy, A: 1, Line: 60},                             // 189
-		{Code: template.LoadText, A: 2, B: 1333, Line: 62},                // 190 ""
-		{Code: template.Copy, A: 3, B: 2, Line: 62},                       // 191
-		{Code: template.LoadText, A: 4, B: 929, C: 2, Line: 63},           // 192 "No"
-		{Code: template.Copy, A: 5, B: 4, Line: 63},                       // 193
-		{Code: template.Field, A: 6, C: 25, Line: 64},                     // 194
-		{Code: template.Copy, A: 7, B: 6, Line: 64},                       // 195
-		{Code: template.Range, A: 7, B: 214, Line: 64},                    // 196
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 64},                 // 197
-		{Code: template.Field, A: 11, B: 9, C: 8, Line: 65},               // 198
-		{Code: template.Copy, A: 10, B: 11, Line: 65},                     // 199
-		{Code: template.JumpFalse, A: 10, B: 203, Line: 65},               // 200
-		{Code: template.Not, A: 12, B: 3, Line: 65},                       // 201
-		{Code: template.Copy, A: 10, B: 12, Line: 65},                     // 202
-		{Code: template.JumpFalse, A: 10, B: 206, Line: 65},               // 203
-		{Code: template.Field, A: 13, B: 9, C: 8, Line: 65},               // 204
-		{Code: template.Copy, A: 3, B: 13, Line: 65},                      // 205
-		{Code: template.Field, A: 10, B: 9, C: 7, Line: 66},               // 206
-		{Code: template.LoadText, A: 12, B: 1333, C: 3, Line: 66},         // 207 "off"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 66},             // 208
-		{Code: template.Not, A: 11, B: 11, Line: 66},                      // 209
-		{Code: template.JumpFalse, A: 11, B: 213, Line: 66},               // 210
-		{Code: template.LoadText, A: 13, B: 926, C: 3, Line: 66},          // 211 "Yes"
-		{Code: template.Copy, A: 5, B: 13, Line: 66},                      // 212
-		{Code: template.Next, A: 7, B: 197, Line: 64},                     // 213
-		{Code: template.Text, B: 1336, C: 20, Line: 67},                   // 214 "\n<Voice_Mail_Number>"
-		{Code: template.Print, A: 3, Line: 68},                            // 215
-		{Code: template.Text, B: 1356, C: 83, Line: 68},                   // 216 "</Voice_Mail_Number>\n<Secure_Call_Serv>Yes</Secure_Call_Serv>\n<Secure_Call_Setting>"
-		{Code: template.Print, A: 5, Line: 70},                            // 217
-		{Code: template.Text, B: 1439, C: 22, Line: 70},                   // 218 "</Secure_Call_Setting>"
-		{Code: template.Field, A: 6, C: 10, Line: 71},                     // 219
-		{Code: template.JumpFalse, A: 6, B: 224, Line: 71},                // 220
-		{Code: template.Text, B: 1461, C: 19, Line: 71},                   // 221 "\n<Call_Pickup_Code>"
-		{Code: template.Print, A: 6, Line: 72},                            // 222
-		{Code: template.Text, B: 1480, C: 19, Line: 72},                   // 223 "</Call_Pickup_Code>"
-		{Code: template.Text, B: 1499, C: 427, Line: 75},                  // 224 "\n<Reg_Min_Expires>1</Reg_Min_Expires>\n<Reg_Max_Expires>86400</Reg_Max_Expires>\n<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>\n<Sub_Min_Expires>10</Sub_Min_Expires>\n<Sub_Max_Expires>86400</Sub_Max_Expires>\n<Subscribe_Expires>"
-		{Code: template.PrintFieldInt, B: 22, Line: 85},                   // 225
-		{Code: template.Text, B: 1926, C: 76, Line: 85},                   // 226 "</Subscribe_Expires>\n<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>"
-		{Code: template.Field, A: 6, C: 25, Line: 87},                     // 227
-		{Code: template.Copy, A: 7, B: 6, Line: 87},                       // 228
-		{Code: template.Range, A: 7, B: 386, Line: 87},                    // 229
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 87},                 // 230
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},              // 231
-		{Code: template.Copy, A: 11, B: 10, Line: 88},                     // 232
-		{Code: template.TextInt, A: 11, B: 2002, C: 14, Line: 89},         // 233 "\n<Line_Enable_"
-		{Code: template.TextInt, A: 11, B: 2016, C: 19, Line: 89},         // 234 "_>Yes</Line_Enable_"
-		{Code: template.TextInt, A: 11, B: 2035, C: 17, Line: 90},         // 235 "_>\n<Display_Name_"
-		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 15, Line: 90},  // 236 "_>"
-		{Code: template.TextInt, A: 11, B: 2054, C: 15, Line: 90},         // 237 "</Display_Name_"
-		{Code: template.TextInt, A: 11, B: 2069, C: 12, Line: 91},         // 238 "_>\n<User_ID_"
-		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 11, Line: 91},  // 239 "_>"
-		{Code: template.TextInt, A: 11, B: 2081, C: 10, Line: 91},         // 240 "</User_ID_"
-		{Code: template.TextInt, A: 11, B: 2091, C: 12, Line: 92},         // 241 "_>\n<Auth_ID_"
-		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 12, Line: 92},  // 242 "_>"
-		{Code: template.TextInt, A: 11, B: 2103, C: 10, Line: 92},         // 243 "</Auth_ID_"
-		{Code: template.TextInt, A: 11, B: 2113, C: 13, Line: 93},         // 244 "_>\n<Password_"
-		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 13, Line: 93},  // 245 "_>"
-		{Code: template.TextInt, A: 11, B: 2126, C: 11, Line: 93},         // 246 "</Password_"
-		{Code: template.TextInt, A: 11, B: 2137, C: 10, Line: 94},         // 247 "_>\n<Proxy_"
-		{Code: template.TextField, A: 9, B: 2052, C: 2, D: 1, Line: 94},   // 248 "_>"
-		{Code: template.Field, A: 12, B: 9, C: 2, Line: 94},               // 249
-		{Code: template.JumpFalse, A: 12, B: 252, Line: 94},               // 250
-		{Code: template.TextInt, A: 12, B: 2147, C: 1, Line: 94},          // 251 ":"
-		{Code: template.TextInt, A: 11, B: 2148, C: 8, Line: 94},          // 252 "</Proxy_"
-		{Code: template.TextInt, A: 11, B: 2156, C: 19, Line: 95},         // 253 "_>\n<Outbound_Proxy_"
-		{Code: template.Text, B: 2052, C: 2, Line: 95},                    // 254 "_>"
-		{Code: template.Field, A: 12, B: 9, C: 4, Line: 95},               // 255
-		{Code: template.JumpFalse, A: 12, B: 258, Line: 95},               // 256
-		{Code: template.Print, A: 12, Line: 95},                           // 257
-		{Code: template.Field, A: 12, B: 9, C: 5, Line: 95},               // 258
-		{Code: template.JumpFalse, A: 12, B: 261, Line: 95},               // 259
-		{Code: template.TextInt, A: 12, B: 2147, C: 1, Line: 95},          // 260 ":"
-		{Code: template.TextInt, A: 11, B: 2175, C: 17, Line: 95},         // 261 "</Outbound_Proxy_"
-		{Code: template.TextInt, A: 11, B: 2192, C: 18, Line: 96},         // 262 "_>\n<SIP_Transport_"
-		{Code: template.Text, B: 2052, C: 2, Line: 96},                    // 263 "_>"
-		{Code: template.Field, A: 12, B: 9, C: 3, Line: 96},               // 264
-		{Code: template.Lookup, A: 13, B: 12, C: 7, Line: 96},             // 265
-		{Code: template.Print, A: 13, Line: 96},                           // 266
-		{Code: template.TextInt, A: 11, B: 2210, C: 16, Line: 96},         // 267 "</SIP_Transport_"
-		{Code: template.TextInt, A: 11, B: 2226, C: 16, Line: 97},         // 268 "_>\n<Use_DNS_SRV_"
-		{Code: template.Text, B: 2052, C: 2, Line: 97},                    // 269 "_>"
-		{Code: template.Field, A: 12, B: 9, C: 3, Line: 97},               // 270
-		{Code: template.LoadText, A: 14, B: 2242, C: 9, Line: 97},         // 271 "dns-naptr"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 97},             // 272
-		{Code: template.JumpFalse, A: 13, B: 276, Line: 97},               // 273
-		{Code: template.Text, B: 926, C: 3, Line: 97},                     // 274 "Yes"
-		{Code: template.Jump, B: 277, Line: 97},                           // 275
-		{Code: template.Text, B: 929, C: 2, Line: 97},                     // 276 "No"
-		{Code: template.TextInt, A: 11, B: 2251, C: 14, Line: 97},         // 277 "</Use_DNS_SRV_"
-		{Code: template.TextInt, A: 11, B: 2265, C: 24, Line: 98},         // 278 "_>\n<DNS_SRV_Auto_Prefix_"
-		{Code: template.Text, B: 2052, C: 2, Line: 98},                    // 279 "_>"
-		{Code: template.Field, A: 12, B: 9, C: 3, Line: 98},               // 280
-		{Code: template.LoadText, A: 14, B: 2242, C: 9, Line: 98},         // 281 "dns-naptr"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 98},             // 282
-		{Code: template.JumpFalse, A: 13, B: 286, Line: 98},               // 283
-		{Code: template.Text, B: 926, C: 3, Line: 98},                     // 284 "Yes"
-		{Code: template.Jump, B: 287, Line: 98},                           // 285
-		{Code: template.Text, B: 929, C: 2, Line: 98},                     // 286 "No"
-		{Code: template.TextInt, A: 11, B: 2289, C: 22, Line: 98},         // 287 "</DNS_SRV_Auto_Prefix_"
-		{Code: template.TextInt, A: 11, B: 2311, C: 13, Line: 99},         // 288 "_>\n<Register_"
-		{Code: template.TextInt, A: 11, B: 2324, C: 16, Line: 99},         // 289 "_>Yes</Register_"
-		{Code: template.TextInt, A: 11, B: 2340, C: 21, Line: 100},        // 290 "_>\n<Register_Expires_"
-		{Code: template.Text, B: 2052, C: 2, Line: 100},                   // 291 "_>"
-		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 100},            // 292
-		{Code: template.TextInt, A: 11, B: 2361, C: 19, Line: 100},        // 293 "</Register_Expires_"
-		{Code: template.TextInt, A: 11, B: 2380, C: 23, Line: 101},        // 294 "_>\n<Secure_Call_Option_"
-		{Code: template.Text, B: 2052, C: 2, Line: 101},                   // 295 "_>"
-		{Code: template.Field, A: 12, B: 9, C: 7, Line: 101},              // 296
-		{Code: template.Lookup, A: 13, B: 12, C: 6, Line: 101},            // 297
-		{Code: template.Print, A: 13, Line: 101},                          // 298
-		{Code: template.TextInt, A: 11, B: 2403, C: 21, Line: 101},        // 299 "</Secure_Call_Option_"
-		{Code: template.Text, B: 2052, C: 2, Line: 101},                   // 300 "_>"
-		{Code: template.TextInt, A: 11, B: 2424, C: 20, Line: 103},        // 301 "\n<Voice_Mail_Server_"
-		{Code: template.TextInt, A: 11, B: 2444, C: 22, Line: 103},        // 302 "_></Voice_Mail_Server_"
-		{Code: template.Text, B: 2052, C: 2, Line: 103},                   // 303 "_>"
-		{Code: template.JumpField, A: 1, B: 385, C: 28, Line: 104},        // 304
-		{Code: template.LoadText, A: 12, B: 2466, C: 11, Line: 106},       // 305 "Unspecified"
-		{Code: template.Copy, A: 13, B: 12, Line: 106},                    // 306
-		{Code: template.LoadText, A: 14, B: 2466, C: 11, Line: 106},       // 307 "Unspecified"
-		{Code: template.Copy, A: 15, B: 14, Line: 106},                    // 308
-		{Code: template.LoadText, A: 16, B: 2466, C: 11, Line: 106},       // 309 "Unspecified"
-		{Code: template.Copy, A: 17, B: 16, Line: 106},                    // 310
-		{Code: template.Field, A: 18, B: 1, C: 28, Line: 107},             // 311
-		{Code: template.Copy, A: 19, B: 18, Line: 107},                    // 312
-		{Code: template.Range, A: 19, B: 337, Line: 107},                  // 313
-		{Code: template.Item, A: 19, B: 21, C: 19, Line: 107},             // 314
-		{Code: template.Field, A: 22, B: 21, C: 2, Line: 108},             // 315
-		{Code: template.LoadInt, A: 24, B: 1, Line: 108},                  // 316
-		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 108},         // 317
-		{Code: template.JumpFalse, A: 23, B: 322, Line: 108},              // 318
-		{Code: template.Field, A: 25, B: 21, Line: 108},                   // 319
-		{Code: template.Lookup, A: 26, B: 25, Line: 108},                  // 320
-		{Code: template.Copy, A: 13, B: 26, Line: 108},                    // 321
-		{Code: template.Field, A: 22, B: 21, C: 2, Line: 109},             // 322
-		{Code: template.LoadInt, A: 24, B: 2, Line: 109},                  // 323
-		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 109},         // 324
-		{Code: template.JumpFalse, A: 23, B: 329, Line: 109},              // 325
-		{Code: template.Field, A: 25, B: 21, Line: 109},                   // 326
-		{Code: template.Lookup, A: 26, B: 25, Line: 109},                  // 327
-		{Code: template.Copy, A: 15, B: 26, Line: 109},                    // 328
-		{Code: template.Field, A: 22, B: 21, C: 2, Line: 110},             // 329
-		{Code: template.LoadInt, A: 24, B: 3, Line: 110},                  // 330
-		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 110},         // 331
-		{Code: template.JumpFalse, A: 23, B: 336, Line: 110},              // 332
-		{Code: template.Field, A: 25, B: 21, Line: 110},                   // 333
-		{Code: template.Lookup, A: 26, B: 25, Line: 110},                  // 334
-		{Code: template.Copy, A: 17, B: 26, Line: 110},                    // 335
-		{Code: template.Next, A: 19, B: 314, Line: 107},                   // 336
-		{Code: template.TextInt, A: 11, B: 2477, C: 18, Line: 112},        // 337 "\n<Preferred_Codec_"
-		{Code: template.Text, B: 2052, C: 2, Line: 112},                   // 338 "_>"
-		{Code: template.Print, A: 13, Line: 112},                          // 339
-		{Code: template.TextInt, A: 11, B: 2495, C: 18, Line: 112},        // 340 "</Preferred_Codec_"
-		{Code: template.TextInt, A: 11, B: 2513, C: 27, Line: 113},        // 341 "_>\n<Second_Preferred_Codec_"
-		{Code: template.Text, B: 2052, C: 2, Line: 113},                   // 342 "_>"
-		{Code: template.Print, A: 15, Line: 113},                          // 343
-		{Code: template.TextInt, A: 11, B: 2540, C: 25, Line: 113},        // 344 "</Second_Preferred_Codec_"
-		{Code: template.TextInt, A: 11, B: 2565, C: 26, Line: 114},        // 345 "_>\n<Third_Preferred_Codec_"
-		{Code: template.Text, B: 2052, C: 2, Line: 114},                   // 346 "_>"
-		{Code: template.Print, A: 17, Line: 114},                          // 347
-		{Code: template.TextInt, A: 11, B: 2591, C: 24, Line: 114},        // 348 "</Third_Preferred_Codec_"
-		{Code: template.TextInt, A: 11, B: 2615, C: 24, Line: 115},        // 349 "_>\n<Use_Pref_Codec_Only_"
-		{Code: template.TextInt, A: 11, B: 2639, C: 26, Line: 115},        // 350 "_>No</Use_Pref_Codec_Only_"
-		{Code: template.Text, B: 2052, C: 2, Line: 115},                   // 351 "_>"
-		{Code: template.Field, A: 18, B: 1, C: 28, Line: 116},             // 352
-		{Code: template.Copy, A: 19, B: 18, Line: 116},                    // 353
-		{Code: template.Range, A: 19, B: 385, Line: 116},                  // 354
-		{Code: template.Item, A: 19, B: 21, C: 19, Line: 116},             // 355
-		{Code: template.Field, A: 23, B: 21, Line: 117},                   // 356
-		{Code: template.LoadText, A: 25, B: 2665, C: 4, Line: 117},        // 357 "pcma"
-		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 117},            // 358
-		{Code: template.Not, A: 24, B: 24, Line: 117},                     // 359
-		{Code: template.Copy, A: 22, B: 24, Line: 117},                    // 360
-		{Code: template.JumpFalse, A: 22, B: 367, Line: 117},              // 361
-		{Code: template.Field, A: 26, B: 21, Line: 117},                   // 362
-		{Code: template.LoadText, A: 28, B: 2669, C: 4, Line: 117},        // 363 "pcmu"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 117},            // 364
-		{Code: template.Not, A: 27, B: 27, Line: 117},                     // 365
-		{Code: template.Copy, A: 22, B: 27, Line: 117},                    // 366
-		{Code: template.JumpFalse, A: 22, B: 384, Line: 117},              // 367
-		{Code: template.Text, B: 2673, C: 2, Line: 117},                   // 368 "\n<"
-		{Code: template.Field, A: 29, B: 21, Line: 118},                   // 369
-		{Code: template.Lookup, A: 30, B: 29, Line: 118},                  // 370
-		{Code: template.Print, A: 30, Line: 118},                          // 371
-		{Code: template.TextInt, A: 11, B: 2675, C: 8, Line: 118},         // 372 "_Enable_"
-		{Code: template.Text, B: 2052, C: 2, Line: 118},                   // 373 "_>"
-		{Code: template.JumpField, A: 21, B: 377, C: 1, Line: 118},        // 374
-		{Code: template.Text, B: 926, C: 3, Line: 118},                    // 375 "Yes"
-		{Code: template.Jump, B: 378, Line: 118},                          // 376
-		{Code: template.Text, B: 929, C: 2, Line: 118},                    // 377 "No"
-		{Code: template.Text, B: 2683, C: 2, Line: 118},                   // 378 "</"
-		{Code: template.Field, A: 29, B: 21, Line: 118},                   // 379
-		{Code: template.Lookup, A: 30, B: 29, Line: 118},                  // 380
-		{Code: template.Print, A: 30, Line: 118},                          // 381
-		{Code: template.TextInt, A: 11, B: 2675, C: 8, Line: 118},         // 382 "_Enable_"
-		{Code: template.Text, B: 2052, C: 2, Line: 118},                   // 383 "_>"
-		{Code: template.Next, A: 19, B: 355, Line: 116},                   // 384
-		{Code: template.Next, A: 7, B: 230, Line: 87},                     // 385
-		{Code: template.Field, A: 6, C: 26, Line: 123},                    // 386
-		{Code: template.Copy, A: 7, B: 6, Line: 123},                      // 387
-		{Code: template.Range, A: 7, B: 404, Line: 123},                   // 388
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 123},                // 389
-		{Code: template.Text, B: 2002, C: 14, Line: 123},                  // 390 "\n<Line_Enable_"
-		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 124},             // 391
-		{Code: template.Text, B: 2685, C: 18, Line: 124},                  // 392 "_>No</Line_Enable_"
-		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 124},             // 393
-		{Code: template.Text, B: 2069, C: 12, Line: 124},                  // 394 "_>\n<User_ID_"
-		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 125},             // 395
-		{Code: template.Text, B: 2703, C: 12, Line: 125},                  // 396 "_></User_ID_"
-		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 125},             // 397
-		{Code: template.Text, B: 2113, C: 13, Line: 125},                  // 398 "_>\n<Password_"
-		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 126},             // 399
-		{Code: template.Text, B: 2715, C: 13, Line: 126},                  // 400 "_></Password_"
-		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 126},             // 401
-		{Code: template.Text, B: 2052, C: 2, Line: 126},                   // 402 "_>"
-		{Code: template.Next, A: 7, B: 389, Line: 123},                    // 403
-		{Code: template.LoadInt, A: 6, Line: 128},                         // 404
-		{Code: template.Copy, A: 7, B: 6, Line: 128},                      // 405
-		{Code: template.Field, A: 8, C: 4, Line: 129},                     // 406
-		{Code: template.Copy, A: 9, B: 8, Line: 129},                      // 407
-		{Code: template.Range, A: 9, B: 414, Line: 129},                   // 408
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 129},               // 409
-		{Code: template.JumpField, A: 11, B: 413, Line: 129},              // 410
-		{Code: template.Field, A: 12, B: 11, Line: 129},                   // 411
-		{Code: template.Copy, A: 7, B: 12, Line: 129},                     // 412
-		{Code: template.Next, A: 9, B: 409, Line: 129},                    // 413
-		{Code: template.TextInt, A: 7, B: 2728, C: 18, Line: 130},         // 414 "\n<Number_of_Units>"
-		{Code: template.Text, B: 2746, C: 18, Line: 130},                  // 415 "</Number_of_Units>"
-		{Code: template.Field, A: 8, C: 4, Line: 131},                     // 416
-		{Code: template.Copy, A: 9, B: 8, Line: 131},                      // 417
-		{Code: template.Range, A: 9, B: 537, Line: 131},                   // 418
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 131},               // 419
-		{Code: template.JumpField, A: 11, B: 427, Line: 132},              // 420
-		{Code: template.Text, B: 2764, C: 7, Line: 132},                   // 421 "\n<Unit_"
-		{Code: template.PrintFieldInt, A: 11, Line: 133},                  // 422
-		{Code: template.Text, B: 2771, C: 5, Line: 133},                   // 423 "_Key_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 133},            // 424
-		{Code: template.Text, B: 2052, C: 2, Line: 133},                   // 425 "_>"
-		{Code: template.Jump, B: 450, Line: 132},                          // 426
-		{Code: template.Text, B: 2776, C: 12, Line: 134},                  // 427 "\n<Extension_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 135},            // 428
-		{Code: template.Text, B: 2052, C: 2, Line: 135},                   // 429 "_>"
-		{Code: template.Field, A: 12, B: 11, C: 2, Line: 135},             // 430
-		{Code: template.LoadText, A: 14, B: 2788, C: 4, Line: 135},        // 431 "line"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 135},            // 432
-		{Code: template.JumpFalse, A: 13, B: 436, Line: 135},              // 433
-		{Code: template.PrintFieldInt, A: 11, B: 3, Line: 135},            // 434
-		{Code: template.Jump, B: 437, Line: 135},                          // 435
-		{Code: template.Text, B: 2792, C: 8, Line: 135},                   // 436 "Disabled"
-		{Code: template.Text, B: 2800, C: 12, Line: 135},                  // 437 "</Extension_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 135},            // 438
-		{Code: template.Text, B: 2812, C: 15, Line: 135},                  // 439 "_>\n<Short_Name_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 136},            // 440
-		{Code: template.Text, B: 2052, C: 2, Line: 136},                   // 441 "_>"
-		{Code: template.Field, A: 12, B: 11, C: 5, Line: 136},             // 442
-		{Code: template.JumpFalse, A: 12, B: 445, Line: 136},              // 443
-		{Code: template.PrintAs, A: 12, B: 1, Line: 136},                  // 444
-		{Code: template.Text, B: 2827, C: 13, Line: 136},                  // 445 "</Short_Name_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 136},            // 446
-		{Code: template.Text, B: 2840, C: 22, Line: 136},                  // 447 "_>\n<Extended_Function_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 137},            // 448
-		{Code: template.Text, B: 2052, C: 2, Line: 137},                   // 449 "_>"
-		{Code: template.Field, A: 12, B: 11, C: 2, Line: 140},             // 450
-		{Code: template.Lookup, A: 13, B: 12, C: 1, Line: 140},            // 451
-		{Code: template.Copy, A: 14, B: 13, Line: 140},                    // 452
-		{Code: template.LoadText, A: 16, B: 2788, C: 4, Line: 141},        // 453 "line"
-		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 141},            // 454
-		{Code: template.JumpFalse, A: 15, B: 460, Line: 141},              // 455
-		{Code: template.JumpField, A: 11, B: 459, Line: 141},              // 456
-		{Code: template.Fail, B: 2862, C: 55, Line: 141},                  // 457 "a line is on a key of the phone itself, not of a module"
-		{Code: template.Print, A: 17, Line: 141},                          // 458
-		{Code: template.Jump, B: 526, Line: 141},                          // 459
-		{Code: template.LoadText, A: 18, B: 2917, C: 4, Line: 142},        // 460 "none"
-		{Code: template.Equal, A: 17, B: 14, C: 18, Line: 142},            // 461
-		{Code: template.Not, A: 17, B: 17, Line: 142},                     // 462
-		{Code: template.JumpFalse, A: 17, B: 526, Line: 142},              // 463
-		{Code: template.LoadText, A: 19, B: 1333, Line: 143},              // 464 ""
-		{Code: template.Copy, A: 20, B: 19, Line: 143},                    // 465
-		{Code: template.Field, A: 21, B: 11, C: 4, Line: 143},             // 466
-		{Code: template.JumpFalse, A: 21, B: 469, Line: 143},              // 467
-		{Code: template.Copy, A: 20, B: 21, Line: 143},                    // 468
-		{Code: template.LoadText, A: 22, B: 2921, C: 7, Line: 144},        // 469 "mailbox"
-		{Code: template.Equal, A: 21, B: 14, C: 22, Line: 144},            // 470
-		{Code: template.JumpFalse, A: 21, B: 490, Line: 144},              // 471
-		{Code: template.Field, A: 23, B: 1, C: 25, Line: 145},             // 472
-		{Code: template.Copy, A: 24, B: 23, Line: 145},                    // 473
-		{Code: template.Range, A: 24, B: 490, Line: 145},                  // 474
-		{Code: template.Item, A: 24, B: 26, C: 24, Line: 145},             // 475
-		{Code: template.Field, A: 28, B: 26, C: 8, Line: 145},             // 476
-		{Code: template.Copy, A: 27, B: 28, Line: 145},                    // 477
-		{Code: template.JumpFalse, A: 27, B: 486, Line: 145},              // 478
-		{Code: template.Not, A: 29, B: 20, Line: 145},                     // 479
-		{Code: template.Copy, A: 27, B: 29, Line: 145},                    // 480
-		{Code: template.JumpFalse, A: 27, B: 486, Line: 145},              // 481
-		{Code: template.Field, A: 30, B: 26, C: 10, Line: 145},            // 482
-		{Code: template.Field, A: 32, B: 11, C: 3, Line: 145},             // 483
-		{Code: template.EqualInt, A: 31, B: 30, C: 32, Line: 145},         // 484
-		{Code: template.Copy, A: 27, B: 31, Line: 145},                    // 485
-		{Code: template.JumpFalse, A: 27, B: 489, Line: 145},              // 486
-		{Code: template.Field, A: 33, B: 26, C: 8, Line: 145},             // 487
-		{Code: template.Copy, A: 20, B: 33, Line: 145},                    // 488
-		{Code: template.Next, A: 24, B: 475, Line: 145},                   // 489
-		{Code: template.Not, A: 21, B: 20, Line: 147},                     // 490
-		{Code: template.JumpFalse, A: 21, B: 494, Line: 147},              // 491
-		{Code: template.Fail, B: 2928, C: 59, Line: 147},                  // 492 "a key for the mailbox needs its number, or that of its line"
-		{Code: template.Print, A: 22, Line: 147},                          // 493
-		{Code: template.LoadText, A: 22, B: 2987, C: 3, Line: 148},        // 494 "blf"
-		{Code: template.Equal, A: 21, B: 14, C: 22, Line: 148},            // 495
-		{Code: template.JumpFalse, A: 21, B: 517, Line: 148},              // 496
-		{Code: template.Field, A: 24, B: 11, C: 6, Line: 149},             // 497
-		{Code: template.Copy, A: 23, B: 24, Line: 149},                    // 498
-		{Code: template.JumpFalse, A: 23, B: 505, Line: 149},              // 499
-		{Code: template.Field, A: 25, B: 11, C: 6, Line: 149},             // 500
-		{Code: template.Field, A: 27, B: 1, C: 10, Line: 149},             // 501
-		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 149},            // 502
-		{Code: template.Not, A: 26, B: 26, Line: 149},                     // 503
-		{Code: template.Copy, A: 23, B: 26, Line: 149},                    // 504
-		{Code: template.JumpFalse, A: 23, B: 508, Line: 149},              // 505
-		{Code: template.Fail, B: 2990, C: 55, Line: 149},                  // 506 "the phone has one pickup code for all keys: pickup_code"
-		{Code: template.Print, A: 28, Line: 149},                          // 507
-		{Code: template.Text, B: 3045, C: 10, Line: 150},                  // 508 "fnc=blf+sd"
-		{Code: template.JumpField, A: 1, B: 511, C: 10, Line: 150},        // 509
-		{Code: template.Text, B: 3055, C: 3, Line: 150},                   // 510 "+cp"
-		{Code: template.Text, B: 3058, C: 5, Line: 150},                   // 511 ";sub="
-		{Code: template.PrintAs, A: 20, B: 3, Line: 150},                  // 512
-		{Code: template.Text, B: 3063, C: 12, Line: 150},                  // 513 "@$PROXY;ext="
-		{Code: template.PrintAs, A: 20, B: 3, Line: 150},                  // 514
-		{Code: template.Text, B: 3075, C: 7, Line: 150},                   // 515 "@$PROXY"
-		{Code: template.Jump, B: 520, Line: 148},                          // 516
-		{Code: template.Text, B: 3082, C: 11, Line: 151},                  // 517 "fnc=sd;ext="
-		{Code: template.PrintAs, A: 20, B: 3, Line: 151},                  // 518
-		{Code: template.Text, B: 3075, C: 7, Line: 151},                   // 519 "@$PROXY"
-		{Code: template.Text, B: 3093, C: 5, Line: 152},                   // 520 ";vid="
-		{Code: template.PrintFieldInt, A: 11, B: 3, Line: 152},            // 521
-		{Code: template.Field, A: 21, B: 11, C: 5, Line: 152},             // 522
-		{Code: template.JumpFalse, A: 21, B: 526, Line: 152},              // 523
-		{Code: template.Text, B: 3098, C: 5, Line: 152},                   // 524 ";nme="
-		{Code: template.PrintAs, A: 21, Line: 152},                        // 525
-		{Code: template.JumpField, A: 11, B: 533, Line: 154},              // 526
-		{Code: template.Text, B: 3103, C: 7, Line: 154},                   // 527 "</Unit_"
-		{Code: template.PrintFieldInt, A: 11, Line: 154},                  // 528
-		{Code: template.Text, B: 2771, C: 5, Line: 154},                   // 529 "_Key_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 154},            // 530
-		{Code: template.Text, B: 2052, C: 2, Line: 154},                   // 531 "_>"
-		{Code: template.Jump, B: 536, Line: 154},                          // 532
-		{Code: template.Text, B: 3110, C: 20, Line: 154},                  // 533 "</Extended_Function_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 154},            // 534
-		{Code: template.Text, B: 2052, C: 2, Line: 154},                   // 535 "_>"
-		{Code: template.Next, A: 9, B: 419, Line: 131},                    // 536
-		{Code: template.Field, A: 8, C: 27, Line: 156},                    // 537
-		{Code: template.Copy, A: 9, B: 8, Line: 156},                      // 538
-		{Code: template.Range, A: 9, B: 566, Line: 156},                   // 539
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 156},               // 540
-		{Code: template.JumpField, A: 11, B: 552, Line: 157},              // 541
-		{Code: template.Text, B: 2764, C: 7, Line: 157},                   // 542 "\n<Unit_"
-		{Code: template.PrintFieldInt, A: 11, Line: 158},                  // 543
-		{Code: template.Text, B: 2771, C: 5, Line: 158},                   // 544 "_Key_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 158},            // 545
-		{Code: template.Text, B: 3130, C: 9, Line: 158},                   // 546 "_></Unit_"
-		{Code: template.PrintFieldInt, A: 11, Line: 158},                  // 547
-		{Code: template.Text, B: 2771, C: 5, Line: 158},                   // 548 "_Key_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 158},            // 549
-		{Code: template.Text, B: 2052, C: 2, Line: 158},                   // 550 "_>"
-		{Code: template.Jump, B: 565, Line: 157},                          // 551
-		{Code: template.Text, B: 2776, C: 12, Line: 159},                  // 552 "\n<Extension_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 160},            // 553
-		{Code: template.Text, B: 3139, C: 22, Line: 160},                  // 554 "_>Disabled</Extension_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 160},            // 555
-		{Code: template.Text, B: 2812, C: 15, Line: 160},                  // 556 "_>\n<Short_Name_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 161},            // 557
-		{Code: template.Text, B: 3161, C: 15, Line: 161},                  // 558 "_></Short_Name_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 161},            // 559
-		{Code: template.Text, B: 2840, C: 22, Line: 161},                  // 560 "_>\n<Extended_Function_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 162},            // 561
-		{Code: template.Text, B: 3176, C: 22, Line: 162},                  // 562 "_></Extended_Function_"
-		{Code: template.PrintFieldInt, A: 11, B: 1, Line: 162},            // 563
-		{Code: template.Text, B: 2052, C: 2, Line: 162},                   // 564 "_>"
-		{Code: template.Next, A: 9, B: 540, Line: 156},                    // 565
-		{Code: template.Field, A: 8, C: 29, Line: 165},                    // 566
-		{Code: template.Copy, A: 9, B: 8, Line: 165},                      // 567
-		{Code: template.Range, A: 9, B: 575, Line: 165},                   // 568
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 165},               // 569
-		{Code: template.TextField, A: 11, B: 2673, C: 2, Line: 166},       // 570 "\n<"
-		{Code: template.TextField, A: 11, B: 3198, C: 1, D: 1, Line: 166}, // 571 ">"
-		{Code: template.TextField, A: 11, B: 2683, C: 2, Line: 166},       // 572 "</"
-		{Code: template.Text, B: 3198, C: 1, Line: 166},                   // 573 ">"
-		{Code: template.Next, A: 9, B: 569, Line: 165},                    // 574
-		{Code: template.Text, B: 3199, C: 17, Line: 167},                  // 575 "\n</flat-profile>\n"
+		{Code: template.Text, C: 172, Line: 5},                           // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<flat-profile>\n<Provision_Enable>Yes</Provision_Enable>\n<Resync_On_Reset>Yes</Resync_On_Reset>\n<Resync_From_SIP>Yes</Resync_From_SIP>"
+		{Code: template.Text, B: 172, C: 18, Line: 11},                   // 1 "\n<Resync_Periodic>"
+		{Code: template.PrintFieldInt, B: 21, Line: 12},                  // 2
+		{Code: template.Text, B: 190, C: 132, Line: 12},                  // 3 "</Resync_Periodic>\n<Resync_At__HHmm_></Resync_At__HHmm_>\n<Resync_Trigger_1></Resync_Trigger_1>\n<Resync_Trigger_2></Resync_Trigger_2>"
+		{Code: template.Text, B: 322, C: 22, Line: 17},                   // 4 "\n<Resync_Random_Delay>"
+		{Code: template.JumpField, B: 8, C: 23, Line: 18},                // 5
+		{Code: template.PrintFieldInt, B: 23, Line: 18},                  // 6
+		{Code: template.Jump, B: 9, Line: 18},                            // 7
+		{Code: template.Text, B: 344, C: 1, Line: 18},                    // 8 "2"
+		{Code: template.Text, B: 345, C: 94, Line: 18},                   // 9 "</Resync_Random_Delay>\n<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>"
+		{Code: template.Text, B: 439, C: 15, Line: 20},                   // 10 "\n<Profile_Rule>"
+		{Code: template.Field, A: 1, C: 20, Line: 22},                    // 11
+		{Code: template.JumpFalse, A: 1, B: 17, Line: 22},                // 12
+		{Code: template.TextField, B: 454, C: 7, D: 16, Line: 22},        // 13 "[--uid "
+		{Code: template.Text, B: 461, C: 7, Line: 22},                    // 14 " --pwd "
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                   // 15
+		{Code: template.Text, B: 468, C: 1, Line: 22},                    // 16 "]"
+		{Code: template.Field, A: 1, C: 19, Line: 22},                    // 17
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                   // 18
+		{Code: template.PrintField, B: 16, Line: 22},                     // 19
+		{Code: template.Text, B: 469, C: 164, Line: 22},                  // 20 ".xml</Profile_Rule>\n<Profile_Rule_B></Profile_Rule_B>\n<Profile_Rule_C></Profile_Rule_C>\n<Profile_Rule_D></Profile_Rule_D>\n<Report_Rule></Report_Rule>\n<Upgrade_Rule>"
+		{Code: template.Field, A: 1, C: 12, Line: 27},                    // 21
+		{Code: template.JumpFalse, A: 1, B: 24, Line: 27},                // 22
+		{Code: template.PrintAs, A: 1, B: 2, Line: 27},                   // 23
+		{Code: template.Text, B: 633, C: 15, Line: 27},                   // 24 "</Upgrade_Rule>"
+		{Code: template.Field, A: 1, C: 8, Line: 28},                     // 25
+		{Code: template.JumpFalse, A: 1, B: 30, Line: 28},                // 26
+		{Code: template.Text, B: 648, C: 17, Line: 28},                   // 27 "\n<Admin_Password>"
+		{Code: template.Print, A: 1, Line: 29},                           // 28
+		{Code: template.Text, B: 665, C: 17, Line: 29},                   // 29 "</Admin_Password>"
+		{Code: template.Field, A: 1, C: 7, Line: 31},                     // 30
+		{Code: template.Copy, A: 2, B: 1, Line: 31},                      // 31
+		{Code: template.Range, A: 2, B: 43, Line: 31},                    // 32
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 31},                // 33
+		{Code: template.LoadInt, A: 7, Line: 32},                         // 34
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 32},            // 35
+		{Code: template.JumpFalse, A: 6, B: 40, Line: 32},                // 36
+		{Code: template.TextField, A: 4, B: 682, C: 21, Line: 33},        // 37 "\n<Primary_NTP_Server>"
+		{Code: template.Text, B: 703, C: 21, Line: 33},                   // 38 "</Primary_NTP_Server>"
+		{Code: template.Jump, B: 42, Line: 32},                           // 39
+		{Code: template.TextField, A: 4, B: 724, C: 23, Line: 35},        // 40 "\n<Secondary_NTP_Server>"
+		{Code: template.Text, B: 747, C: 23, Line: 35},                   // 41 "</Secondary_NTP_Server>"
+		{Code: template.Next, A: 2, B: 33, Line: 31},                     // 42
+		{Code: template.Field, A: 1, C: 7, Line: 38},                     // 43
+		{Code: template.JumpFalse, A: 1, B: 50, Line: 38},                // 44
+		{Code: template.Len, A: 2, B: 1, Line: 39},                       // 45
+		{Code: template.LoadInt, A: 4, B: 1, Line: 39},                   // 46
+		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 39},            // 47
+		{Code: template.JumpFalse, A: 3, B: 50, Line: 39},                // 48
+		{Code: template.Text, B: 770, C: 46, Line: 39},                   // 49 "\n<Secondary_NTP_Server></Secondary_NTP_Server>"
+		{Code: template.Field, A: 1, C: 24, Line: 43},                    // 50
+		{Code: template.JumpFalse, A: 1, B: 169, Line: 43},               // 51
+		{Code: template.Text, B: 816, C: 12, Line: 43},                   // 52 "\n<Time_Zone>"
+		{Code: template.Field, A: 2, B: 1, C: 1, Line: 46},               // 53
+		{Code: template.LoadText, A: 4, B: 828, C: 1, Line: 46},          // 54 "-"
+		{Code: template.Equal, A: 3, B: 2, C: 4, Line: 46},               // 55
+		{Code: template.JumpFalse, A: 3, B: 63, Line: 46},                // 56
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 46},               // 57
+		{Code: template.Field, A: 6, B: 1, C: 3, Line: 46},               // 58
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 46},                 // 59
+		{Code: template.LookupInt, A: 8, B: 7, C: 5, Line: 46},           // 60
+		{Code: template.Print, A: 8, Line: 46},                           // 61
+		{Code: template.Jump, B: 68, Line: 46},                           // 62
+		{Code: template.Field, A: 5, B: 1, C: 2, Line: 46},               // 63
+		{Code: template.Field, A: 6, B: 1, C: 3, Line: 46},               // 64
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 46},                 // 65
+		{Code: template.LookupInt, A: 8, B: 7, C: 4, Line: 46},           // 66
+		{Code: template.Print, A: 8, Line: 46},                           // 67
+		{Code: template.Text, B: 829, C: 97, Line: 46},                   // 68 "</Time_Zone>\n<Ignore_DHCP_Time_Offset>Yes</Ignore_DHCP_Time_Offset>\n<Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 1, B: 72, C: 4, Line: 48},          // 69
+		{Code: template.Text, B: 926, C: 3, Line: 48},                    // 70 "Yes"
+		{Code: template.Jump, B: 73, Line: 48},                           // 71
+		{Code: template.Text, B: 929, C: 2, Line: 48},                    // 72 "No"
+		{Code: template.Text, B: 931, C: 30, Line: 48},                   // 73 "</Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 1, B: 169, C: 4, Line: 49},         // 74
+		{Code: template.Text, B: 961, C: 34, Line: 49},                   // 75 "\n<Daylight_Saving_Time_Rule>start="
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 50},               // 76
+		{Code: template.Field, A: 3, B: 2, C: 5, Line: 172},              // 77
+		{Code: template.Not, A: 4, B: 3, Line: 172},                      // 78
+		{Code: template.JumpFalse, A: 4, B: 82, Line: 172},               // 79
+		{Code: template.Fail, B: 995, C: 49, Line: 172},                  // 80 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 5, Line: 172},                          // 81
+		{Code: template.PrintFieldInt, A: 2, Line: 173},                  // 82
+		{Code: template.Text, B: 1044, C: 1, Line: 173},                  // 83 "/"
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 174},              // 84
+		{Code: template.LoadInt, A: 5, B: 5, Line: 174},                  // 85
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 174},           // 86
+		{Code: template.JumpFalse, A: 4, B: 90, Line: 174},               // 87
+		{Code: template.Text, B: 1045, C: 2, Line: 174},                  // 88 "-1"
+		{Code: template.Jump, B: 109, Line: 174},                         // 89
+		{Code: template.Field, A: 6, B: 2, C: 1, Line: 174},              // 90
+		{Code: template.LoadInt, A: 8, B: 4, Line: 174},                  // 91
+		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 174},           // 92
+		{Code: template.JumpFalse, A: 7, B: 96, Line: 174},               // 93
+		{Code: template.Text, B: 1047, C: 2, Line: 174},                  // 94 "22"
+		{Code: template.Jump, B: 109, Line: 174},                         // 95
+		{Code: template.Field, A: 9, B: 2, C: 1, Line: 174},              // 96
+		{Code: template.LoadInt, A: 11, B: 3, Line: 174},                 // 97
+		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 174},         // 98
+		{Code: template.JumpFalse, A: 10, B: 102, Line: 174},             // 99
+		{Code: template.Text, B: 1049, C: 2, Line: 174},                  // 100 "15"
+		{Code: template.Jump, B: 109, Line: 174},                         // 101
+		{Code: template.Field, A: 12, B: 2, C: 1, Line: 174},             // 102
+		{Code: template.LoadInt, A: 14, B: 2, Line: 174},                 // 103
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 174},        // 104
+		{Code: template.JumpFalse, A: 13, B: 108, Line: 174},             // 105
+		{Code: template.Text, B: 1051, C: 1, Line: 174},                  // 106 "8"
+		{Code: template.Jump, B: 109, Line: 174},                         // 107
+		{Code: template.Text, B: 1052, C: 1, Line: 174},                  // 108 "1"
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                  // 109 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 175},            // 110
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                  // 111 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 175},            // 112
+		{Code: template.Text, B: 1053, C: 4, Line: 175},                  // 113 ":0:0"
+		{Code: template.Text, B: 1057, C: 5, Line: 50},                   // 114 ";end="
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 50},               // 115
+		{Code: template.Field, A: 3, B: 2, C: 5, Line: 172},              // 116
+		{Code: template.Not, A: 4, B: 3, Line: 172},                      // 117
+		{Code: template.JumpFalse, A: 4, B: 121, Line: 172},              // 118
+		{Code: template.Fail, B: 995, C: 49, Line: 172},                  // 119 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 5, Line: 172},                          // 120
+		{Code: template.PrintFieldInt, A: 2, Line: 173},                  // 121
+		{Code: template.Text, B: 1044, C: 1, Line: 173},                  // 122 "/"
+		{Code: template.Field, A: 3, B: 2, C: 1, Line: 174},              // 123
+		{Code: template.LoadInt, A: 5, B: 5, Line: 174},                  // 124
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 174},           // 125
+		{Code: template.JumpFalse, A: 4, B: 129, Line: 174},              // 126
+		{Code: template.Text, B: 1045, C: 2, Line: 174},                  // 127 "-1"
+		{Code: template.Jump, B: 148, Line: 174},                         // 128
+		{Code: template.Field, A: 6, B: 2, C: 1, Line: 174},              // 129
+		{Code: template.LoadInt, A: 8, B: 4, Line: 174},                  // 130
+		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 174},           // 131
+		{Code: template.JumpFalse, A: 7, B: 135, Line: 174},              // 132
+		{Code: template.Text, B: 1047, C: 2, Line: 174},                  // 133 "22"
+		{Code: template.Jump, B: 148, Line: 174},                         // 134
+		{Code: template.Field, A: 9, B: 2, C: 1, Line: 174},              // 135
+		{Code: template.LoadInt, A: 11, B: 3, Line: 174},                 // 136
+		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 174},         // 137
+		{Code: template.JumpFalse, A: 10, B: 141, Line: 174},             // 138
+		{Code: template.Text, B: 1049, C: 2, Line: 174},                  // 139 "15"
+		{Code: template.Jump, B: 148, Line: 174},                         // 140
+		{Code: template.Field, A: 12, B: 2, C: 1, Line: 174},             // 141
+		{Code: template.LoadInt, A: 14, B: 2, Line: 174},                 // 142
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 174},        // 143
+		{Code: template.JumpFalse, A: 13, B: 147, Line: 174},             // 144
+		{Code: template.Text, B: 1051, C: 1, Line: 174},                  // 145 "8"
+		{Code: template.Jump, B: 148, Line: 174},                         // 146
+		{Code: template.Text, B: 1052, C: 1, Line: 174},                  // 147 "1"
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                  // 148 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 3, Line: 175},            // 149
+		{Code: template.Text, B: 1044, C: 1, Line: 175},                  // 150 "/"
+		{Code: template.PrintFieldInt, A: 2, B: 4, Line: 175},            // 151
+		{Code: template.Text, B: 1053, C: 4, Line: 175},                  // 152 ":0:0"
+		{Code: template.Text, B: 1062, C: 6, Line: 50},                   // 153 ";save="
+		{Code: template.Field, A: 2, B: 1, C: 5, Line: 51},               // 154
+		{Code: template.LoadInt, A: 4, B: 60, Line: 51},                  // 155
+		{Code: template.EqualInt, A: 3, B: 2, C: 4, Line: 51},            // 156
+		{Code: template.JumpFalse, A: 3, B: 160, Line: 51},               // 157
+		{Code: template.Text, B: 1068, C: 5, Line: 51},                   // 158 "1:0:0"
+		{Code: template.Jump, B: 168, Line: 51},                          // 159
+		{Code: template.Field, A: 5, B: 1, C: 5, Line: 51},               // 160
+		{Code: template.LoadInt, A: 7, B: 120, Line: 51},                 // 161
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 51},            // 162
+		{Code: template.JumpFalse, A: 6, B: 166, Line: 51},               // 163
+		{Code: template.Text, B: 1073, C: 5, Line: 51},                   // 164 "2:0:0"
+		{Code: template.Jump, B: 168, Line: 51},                          // 165
+		{Code: template.Fail, B: 1078, C: 53, Line: 51},                  // 166 "the phone cannot express how much summer time changes"
+		{Code: template.Print, A: 8, Line: 51},                           // 167
+		{Code: template.Text, B: 1131, C: 28, Line: 51},                  // 168 "</Daylight_Saving_Time_Rule>"
+		{Code: template.Field, A: 1, C: 6, Line: 54},                     // 169
+		{Code: template.JumpFalse, A: 1, B: 178, Line: 54},               // 170
+		{Code: template.Text, B: 1159, C: 21, Line: 54},                  // 171 "\n<Language_Selection>"
+		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 55},              // 172
+		{Code: template.Print, A: 2, Line: 55},                           // 173
+		{Code: template.Text, B: 1180, C: 30, Line: 55},                  // 174 "</Language_Selection>\n<Locale>"
+		{Code: template.Lookup, A: 2, B: 1, C: 3, Line: 56},              // 175
+		{Code: template.Print, A: 2, Line: 56},                           // 176
+		{Code: template.Text, B: 1210, C: 9, Line: 56},                   // 177 "</Locale>"
+		{Code: template.Text, B: 1219, C: 29, Line: 57},                  // 178 "\n<XML_Directory_Service_Name>"
+		{Code: template.Field, A: 1, C: 11, Line: 58},                    // 179
+		{Code: template.JumpField, A: 1, B: 183, C: 1, Line: 58},         // 180
+		{Code: template.Field, A: 2, C: 11, Line: 58},                    // 181
+		{Code: template.PrintField, A: 2, Line: 58},                      // 182
+		{Code: template.Text, B: 1248, C: 57, Line: 58},                  // 183 "</XML_Directory_Service_Name>\n<XML_Directory_Service_URL>"
+		{Code: template.Field, A: 1, C: 11, Line: 59},                    // 184
+		{Code: template.JumpField, A: 1, B: 188, C: 1, Line: 59},         // 185
+		{Code: template.Field, A: 2, C: 11, Line: 59},                    // 186
+		{Code: template.PrintField, A: 2, B: 1, Line: 59},                // 187
+		{Code: template.Text, B: 1305, C: 28, Line: 59},                  // 188 "</XML_Directory_Service_URL>"
+		{Code: template.Copy, A: 1, Line: 60},                            // 189
+		{Code: template.LoadText, A: 3, B: 1333, Line: 62},               // 190 ""
+		{Code: template.Copy, A: 2, B: 3, Line: 62},                      // 191
+		{Code: template.LoadText, A: 4, B: 929, C: 2, Line: 63},          // 192 "No"
+		{Code: template.Copy, A: 3, B: 4, Line: 63},                      // 193
+		{Code: template.Field, A: 4, C: 25, Line: 64},                    // 194
+		{Code: template.Copy, A: 5, B: 4, Line: 64},                      // 195
+		{Code: template.Range, A: 5, B: 214, Line: 64},                   // 196
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 64},                // 197
+		{Code: template.Field, A: 9, B: 7, C: 8, Line: 65},               // 198
+		{Code: template.Copy, A: 8, B: 9, Line: 65},                      // 199
+		{Code: template.JumpFalse, A: 8, B: 203, Line: 65},               // 200
+		{Code: template.Not, A: 10, B: 2, Line: 65},                      // 201
+		{Code: template.Copy, A: 8, B: 10, Line: 65},                     // 202
+		{Code: template.JumpFalse, A: 8, B: 206, Line: 65},               // 203
+		{Code: template.Field, A: 11, B: 7, C: 8, Line: 65},              // 204
+		{Code: template.Copy, A: 2, B: 11, Line: 65},                     // 205
+		{Code: template.Field, A: 8, B: 7, C: 7, Line: 66},               // 206
+		{Code: template.LoadText, A: 10, B: 1333, C: 3, Line: 66},        // 207 "off"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 66},              // 208
+		{Code: template.Not, A: 9, B: 9, Line: 66},                       // 209
+		{Code: template.JumpFalse, A: 9, B: 213, Line: 66},               // 210
+		{Code: template.LoadText, A: 11, B: 926, C: 3, Line: 66},         // 211 "Yes"
+		{Code: template.Copy, A: 3, B: 11, Line: 66},                     // 212
+		{Code: template.Next, A: 5, B: 197, Line: 64},                    // 213
+		{Code: template.Text, B: 1336, C: 20, Line: 67},                  // 214 "\n<Voice_Mail_Number>"
+		{Code: template.Print, A: 2, Line: 68},                           // 215
+		{Code: template.Text, B: 1356, C: 83, Line: 68},                  // 216 "</Voice_Mail_Number>\n<Secure_Call_Serv>Yes</Secure_Call_Serv>\n<Secure_Call_Setting>"
+		{Code: template.Print, A: 3, Line: 70},                           // 217
+		{Code: template.Text, B: 1439, C: 22, Line: 70},                  // 218 "</Secure_Call_Setting>"
+		{Code: template.Field, A: 4, C: 10, Line: 71},                    // 219
+		{Code: template.JumpFalse, A: 4, B: 224, Line: 71},               // 220
+		{Code: template.Text, B: 1461, C: 19, Line: 71},                  // 221 "\n<Call_Pickup_Code>"
+		{Code: template.Print, A: 4, Line: 72},                           // 222
+		{Code: template.Text, B: 1480, C: 19, Line: 72},                  // 223 "</Call_Pickup_Code>"
+		{Code: template.Text, B: 1499, C: 427, Line: 75},                 // 224 "\n<Reg_Min_Expires>1</Reg_Min_Expires>\n<Reg_Max_Expires>86400</Reg_Max_Expires>\n<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>\n<Sub_Min_Expires>10</Sub_Min_Expires>\n<Sub_Max_Expires>86400</Sub_Max_Expires>\n<Subscribe_Expires>"
+		{Code: template.PrintFieldInt, B: 22, Line: 85},                  // 225
+		{Code: template.Text, B: 1926, C: 76, Line: 85},                  // 226 "</Subscribe_Expires>\n<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>"
+		{Code: template.Field, A: 4, C: 25, Line: 87},                    // 227
+		{Code: template.Copy, A: 5, B: 4, Line: 87},                      // 228
+		{Code: template.Range, A: 5, B: 386, Line: 87},                   // 229
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 87},                // 230
+		{Code: template.Field, A: 9, B: 7, C: 10, Line: 88},              // 231
+		{Code: template.Copy, A: 8, B: 9, Line: 88},                      // 232
+		{Code: template.TextInt, A: 8, B: 2002, C: 14, Line: 89},         // 233 "\n<Line_Enable_"
+		{Code: template.TextInt, A: 8, B: 2016, C: 19, Line: 89},         // 234 "_>Yes</Line_Enable_"
+		{Code: template.TextInt, A: 8, B: 2035, C: 17, Line: 90},         // 235 "_>\n<Display_Name_"
+		{Code: template.TextField, A: 7, B: 2052, C: 2, D: 15, Line: 90}, // 236 "_>"
+		{Code: template.TextInt, A: 8, B: 2054, C: 15, Line: 90},         // 237 "</Display_Name_"
+		{Code: template.TextInt, A: 8, B: 2069, C: 12, Line: 91},         // 238 "_>\n<User_ID_"
+		{Code: template.TextField, A: 7, B: 2052, C: 2, D: 11, Line: 91}, // 239 "_>"
+		{Code: template.TextInt, A: 8, B: 2081, C: 10, Line: 91},         // 240 "</User_ID_"
+		{Code: template.TextInt, A: 8, B: 2091, C: 12, Line: 92},         // 241 "_>\n<Auth_ID_"
+		{Code: template.TextField, A: 7, B: 2052, C: 2, D: 12, Line: 92}, // 242 "_>"
+		{Code: template.TextInt, A: 8, B: 2103, C: 10, Line: 92},         // 243 "</Auth_ID_"
+		{Code: template.TextInt, A: 8, B: 2113, C: 13, Line: 93},         // 244 "_>\n<Password_"
+		{Code: template.TextField, A: 7, B: 2052, C: 2, D: 13, Line: 93}, // 245 "_>"
+		{Code: template.TextInt, A: 8, B: 2126, C: 11, Line: 93},         // 246 "</Password_"
+		{Code: template.TextInt, A: 8, B: 2137, C: 10, Line: 94},         // 247 "_>\n<Proxy_"
+		{Code: template.TextField, A: 7, B: 2052, C: 2, D: 1, Line: 94},  // 248 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 2, Line: 94},               // 249
+		{Code: template.JumpFalse, A: 9, B: 252, Line: 94},               // 250
+		{Code: template.TextInt, A: 9, B: 2147, C: 1, Line: 94},          // 251 ":"
+		{Code: template.TextInt, A: 8, B: 2148, C: 8, Line: 94},          // 252 "</Proxy_"
+		{Code: template.TextInt, A: 8, B: 2156, C: 19, Line: 95},         // 253 "_>\n<Outbound_Proxy_"
+		{Code: template.Text, B: 2052, C: 2, Line: 95},                   // 254 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 4, Line: 95},               // 255
+		{Code: template.JumpFalse, A: 9, B: 258, Line: 95},               // 256
+		{Code: template.Print, A: 9, Line: 95},                           // 257
+		{Code: template.Field, A: 9, B: 7, C: 5, Line: 95},               // 258
+		{Code: template.JumpFalse, A: 9, B: 261, Line: 95},               // 259
+		{Code: template.TextInt, A: 9, B: 2147, C: 1, Line: 95},          // 260 ":"
+		{Code: template.TextInt, A: 8, B: 2175, C: 17, Line: 95},         // 261 "</Outbound_Proxy_"
+		{Code: template.TextInt, A: 8, B: 2192, C: 18, Line: 96},         // 262 "_>\n<SIP_Transport_"
+		{Code: template.Text, B: 2052, C: 2, Line: 96},                   // 263 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 3, Line: 96},               // 264
+		{Code: template.Lookup, A: 10, B: 9, C: 7, Line: 96},             // 265
+		{Code: template.Print, A: 10, Line: 96},                          // 266
+		{Code: template.TextInt, A: 8, B: 2210, C: 16, Line: 96},         // 267 "</SIP_Transport_"
+		{Code: template.TextInt, A: 8, B: 2226, C: 16, Line: 97},         // 268 "_>\n<Use_DNS_SRV_"
+		{Code: template.Text, B: 2052, C: 2, Line: 97},                   // 269 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 3, Line: 97},               // 270
+		{Code: template.LoadText, A: 11, B: 2242, C: 9, Line: 97},        // 271 "dns-naptr"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 97},             // 272
+		{Code: template.JumpFalse, A: 10, B: 276, Line: 97},              // 273
+		{Code: template.Text, B: 926, C: 3, Line: 97},                    // 274 "Yes"
+		{Code: template.Jump, B: 277, Line: 97},                          // 275
+		{Code: template.Text, B: 929, C: 2, Line: 97},                    // 276 "No"
+		{Code: template.TextInt, A: 8, B: 2251, C: 14, Line: 97},         // 277 "</Use_DNS_SRV_"
+		{Code: template.TextInt, A: 8, B: 2265, C: 24, Line: 98},         // 278 "_>\n<DNS_SRV_Auto_Prefix_"
+		{Code: template.Text, B: 2052, C: 2, Line: 98},                   // 279 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 3, Line: 98},               // 280
+		{Code: template.LoadText, A: 11, B: 2242, C: 9, Line: 98},        // 281 "dns-naptr"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 98},             // 282
+		{Code: template.JumpFalse, A: 10, B: 286, Line: 98},              // 283
+		{Code: template.Text, B: 926, C: 3, Line: 98},                    // 284 "Yes"
+		{Code: template.Jump, B: 287, Line: 98},                          // 285
+		{Code: template.Text, B: 929, C: 2, Line: 98},                    // 286 "No"
+		{Code: template.TextInt, A: 8, B: 2289, C: 22, Line: 98},         // 287 "</DNS_SRV_Auto_Prefix_"
+		{Code: template.TextInt, A: 8, B: 2311, C: 13, Line: 99},         // 288 "_>\n<Register_"
+		{Code: template.TextInt, A: 8, B: 2324, C: 16, Line: 99},         // 289 "_>Yes</Register_"
+		{Code: template.TextInt, A: 8, B: 2340, C: 21, Line: 100},        // 290 "_>\n<Register_Expires_"
+		{Code: template.Text, B: 2052, C: 2, Line: 100},                  // 291 "_>"
+		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 100},           // 292
+		{Code: template.TextInt, A: 8, B: 2361, C: 19, Line: 100},        // 293 "</Register_Expires_"
+		{Code: template.TextInt, A: 8, B: 2380, C: 23, Line: 101},        // 294 "_>\n<Secure_Call_Option_"
+		{Code: template.Text, B: 2052, C: 2, Line: 101},                  // 295 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 7, Line: 101},              // 296
+		{Code: template.Lookup, A: 10, B: 9, C: 6, Line: 101},            // 297
+		{Code: template.Print, A: 10, Line: 101},                         // 298
+		{Code: template.TextInt, A: 8, B: 2403, C: 21, Line: 101},        // 299 "</Secure_Call_Option_"
+		{Code: template.Text, B: 2052, C: 2, Line: 101},                  // 300 "_>"
+		{Code: template.TextInt, A: 8, B: 2424, C: 20, Line: 103},        // 301 "\n<Voice_Mail_Server_"
+		{Code: template.TextInt, A: 8, B: 2444, C: 22, Line: 103},        // 302 "_></Voice_Mail_Server_"
+		{Code: template.Text, B: 2052, C: 2, Line: 103},                  // 303 "_>"
+		{Code: template.JumpField, A: 1, B: 385, C: 28, Line: 104},       // 304
+		{Code: template.LoadText, A: 10, B: 2466, C: 11, Line: 106},      // 305 "Unspecified"
+		{Code: template.Copy, A: 9, B: 10, Line: 106},                    // 306
+		{Code: template.LoadText, A: 11, B: 2466, C: 11, Line: 106},      // 307 "Unspecified"
+		{Code: template.Copy, A: 10, B: 11, Line: 106},                   // 308
+		{Code: template.LoadText, A: 12, B: 2466, C: 11, Line: 106},      // 309 "Unspecified"
+		{Code: template.Copy, A: 11, B: 12, Line: 106},                   // 310
+		{Code: template.Field, A: 12, B: 1, C: 28, Line: 107},            // 311
+		{Code: template.Copy, A: 13, B: 12, Line: 107},                   // 312
+		{Code: template.Range, A: 13, B: 337, Line: 107},                 // 313
+		{Code: template.Item, A: 13, B: 15, C: 13, Line: 107},            // 314
+		{Code: template.Field, A: 16, B: 15, C: 2, Line: 108},            // 315
+		{Code: template.LoadInt, A: 18, B: 1, Line: 108},                 // 316
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 108},        // 317
+		{Code: template.JumpFalse, A: 17, B: 322, Line: 108},             // 318
+		{Code: template.Field, A: 19, B: 15, Line: 108},                  // 319
+		{Code: template.Lookup, A: 20, B: 19, Line: 108},                 // 320
+		{Code: template.Copy, A: 9, B: 20, Line: 108},                    // 321
+		{Code: template.Field, A: 16, B: 15, C: 2, Line: 109},            // 322
+		{Code: template.LoadInt, A: 18, B: 2, Line: 109},                 // 323
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 109},        // 324
+		{Code: template.JumpFalse, A: 17, B: 329, Line: 109},             // 325
+		{Code: template.Field, A: 19, B: 15, Line: 109},                  // 326
+		{Code: template.Lookup, A: 20, B: 19, Line: 109},                 // 327
+		{Code: template.Copy, A: 10, B: 20, Line: 109},                   // 328
+		{Code: template.Field, A: 16, B: 15, C: 2, Line: 110},            // 329
+		{Code: template.LoadInt, A: 18, B: 3, Line: 110},                 // 330
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 110},        // 331
+		{Code: template.JumpFalse, A: 17, B: 336, Line: 110},             // 332
+		{Code: template.Field, A: 19, B: 15, Line: 110},                  // 333
+		{Code: template.Lookup, A: 20, B: 19, Line: 110},                 // 334
+		{Code: template.Copy, A: 11, B: 20, Line: 110},                   // 335
+		{Code: template.Next, A: 13, B: 314, Line: 107},                  // 336
+		{Code: template.TextInt, A: 8, B: 2477, C: 18, Line: 112},        // 337 "\n<Preferred_Codec_"
+		{Code: template.Text, B: 2052, C: 2, Line: 112},                  // 338 "_>"
+		{Code: template.Print, A: 9, Line: 112},                          // 339
+		{Code: template.TextInt, A: 8, B: 2495, C: 18, Line: 112},        // 340 "</Preferred_Codec_"
+		{Code: template.TextInt, A: 8, B: 2513, C: 27, Line: 113},        // 341 "_>\n<Second_Preferred_Codec_"
+		{Code: template.Text, B: 2052, C: 2, Line: 113},                  // 342 "_>"
+		{Code: template.Print, A: 10, Line: 113},                         // 343
+		{Code: template.TextInt, A: 8, B: 2540, C: 25, Line: 113},        // 344 "</Second_Preferred_Codec_"
+		{Code: template.TextInt, A: 8, B: 2565, C: 26, Line: 114},        // 345 "_>\n<Third_Preferred_Codec_"
+		{Code: template.Text, B: 2052, C: 2, Line: 114},                  // 346 "_>"
+		{Code: template.Print, A: 11, Line: 114},                         // 347
+		{Code: template.TextInt, A: 8, B: 2591, C: 24, Line: 114},        // 348 "</Third_Preferred_Codec_"
+		{Code: template.TextInt, A: 8, B: 2615, C: 24, Line: 115},        // 349 "_>\n<Use_Pref_Codec_Only_"
+		{Code: template.TextInt, A: 8, B: 2639, C: 26, Line: 115},        // 350 "_>No</Use_Pref_Codec_Only_"
+		{Code: template.Text, B: 2052, C: 2, Line: 115},                  // 351 "_>"
+		{Code: template.Field, A: 12, B: 1, C: 28, Line: 116},            // 352
+		{Code: template.Copy, A: 13, B: 12, Line: 116},                   // 353
+		{Code: template.Range, A: 13, B: 385, Line: 116},                 // 354
+		{Code: template.Item, A: 13, B: 15, C: 13, Line: 116},            // 355
+		{Code: template.Field, A: 17, B: 15, Line: 117},                  // 356
+		{Code: template.LoadText, A: 19, B: 2665, C: 4, Line: 117},       // 357 "pcma"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 117},           // 358
+		{Code: template.Not, A: 18, B: 18, Line: 117},                    // 359
+		{Code: template.Copy, A: 16, B: 18, Line: 117},                   // 360
+		{Code: template.JumpFalse, A: 16, B: 367, Line: 117},             // 361
+		{Code: template.Field, A: 20, B: 15, Line: 117},                  // 362
+		{Code: template.LoadText, A: 22, B: 2669, C: 4, Line: 117},       // 363 "pcmu"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 117},           // 364
+		{Code: template.Not, A: 21, B: 21, Line: 117},                    // 365
+		{Code: template.Copy, A: 16, B: 21, Line: 117},                   // 366
+		{Code: template.JumpFalse, A: 16, B: 384, Line: 117},             // 367
+		{Code: template.Text, B: 2673, C: 2, Line: 117},                  // 368 "\n<"
+		{Code: template.Field, A: 23, B: 15, Line: 118},                  // 369
+		{Code: template.Lookup, A: 24, B: 23, Line: 118},                 // 370
+		{Code: template.Print, A: 24, Line: 118},                         // 371
+		{Code: template.TextInt, A: 8, B: 2675, C: 8, Line: 118},         // 372 "_Enable_"
+		{Code: template.Text, B: 2052, C: 2, Line: 118},                  // 373 "_>"
+		{Code: template.JumpField, A: 15, B: 377, C: 1, Line: 118},       // 374
+		{Code: template.Text, B: 926, C: 3, Line: 118},                   // 375 "Yes"
+		{Code: template.Jump, B: 378, Line: 118},                         // 376
+		{Code: template.Text, B: 929, C: 2, Line: 118},                   // 377 "No"
+		{Code: template.Text, B: 2683, C: 2, Line: 118},                  // 378 "</"
+		{Code: template.Field, A: 23, B: 15, Line: 118},                  // 379
+		{Code: template.Lookup, A: 24, B: 23, Line: 118},                 // 380
+		{Code: template.Print, A: 24, Line: 118},                         // 381
+		{Code: template.TextInt, A: 8, B: 2675, C: 8, Line: 118},         // 382 "_Enable_"
+		{Code: template.Text, B: 2052, C: 2, Line: 118},                  // 383 "_>"
+		{Code: template.Next, A: 13, B: 355, Line: 116},                  // 384
+		{Code: template.Next, A: 5, B: 230, Line: 87},                    // 385
+		{Code: template.Field, A: 4, C: 26, Line: 123},                   // 386
+		{Code: template.Copy, A: 5, B: 4, Line: 123},                     // 387
+		{Code: template.Range, A: 5, B: 404, Line: 123},                  // 388
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 123},               // 389
+		{Code: template.Text, B: 2002, C: 14, Line: 123},                 // 390 "\n<Line_Enable_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 124},            // 391
+		{Code: template.Text, B: 2685, C: 18, Line: 124},                 // 392 "_>No</Line_Enable_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 124},            // 393
+		{Code: template.Text, B: 2069, C: 12, Line: 124},                 // 394 "_>\n<User_ID_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 125},            // 395
+		{Code: template.Text, B: 2703, C: 12, Line: 125},                 // 396 "_></User_ID_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 125},            // 397
+		{Code: template.Text, B: 2113, C: 13, Line: 125},                 // 398 "_>\n<Password_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 126},            // 399
+		{Code: template.Text, B: 2715, C: 13, Line: 126},                 // 400 "_></Password_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 126},            // 401
+		{Code: template.Text, B: 2052, C: 2, Line: 126},                  // 402 "_>"
+		{Code: template.Next, A: 5, B: 389, Line: 123},                   // 403
+		{Code: template.LoadInt, A: 5, Line: 128},                        // 404
+		{Code: template.Copy, A: 4, B: 5, Line: 128},                     // 405
+		{Code: template.Field, A: 5, C: 4, Line: 129},                    // 406
+		{Code: template.Copy, A: 6, B: 5, Line: 129},                     // 407
+		{Code: template.Range, A: 6, B: 414, Line: 129},                  // 408
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 129},               // 409
+		{Code: template.JumpField, A: 8, B: 413, Line: 129},              // 410
+		{Code: template.Field, A: 9, B: 8, Line: 129},                    // 411
+		{Code: template.Copy, A: 4, B: 9, Line: 129},                     // 412
+		{Code: template.Next, A: 6, B: 409, Line: 129},                   // 413
+		{Code: template.TextInt, A: 4, B: 2728, C: 18, Line: 130},        // 414 "\n<Number_of_Units>"
+		{Code: template.Text, B: 2746, C: 18, Line: 130},                 // 415 "</Number_of_Units>"
+		{Code: template.Field, A: 5, C: 4, Line: 131},                    // 416
+		{Code: template.Copy, A: 6, B: 5, Line: 131},                     // 417
+		{Code: template.Range, A: 6, B: 537, Line: 131},                  // 418
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 131},               // 419
+		{Code: template.JumpField, A: 8, B: 427, Line: 132},              // 420
+		{Code: template.Text, B: 2764, C: 7, Line: 132},                  // 421 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 8, Line: 133},                  // 422
+		{Code: template.Text, B: 2771, C: 5, Line: 133},                  // 423 "_Key_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 133},            // 424
+		{Code: template.Text, B: 2052, C: 2, Line: 133},                  // 425 "_>"
+		{Code: template.Jump, B: 450, Line: 132},                         // 426
+		{Code: template.Text, B: 2776, C: 12, Line: 134},                 // 427 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 135},            // 428
+		{Code: template.Text, B: 2052, C: 2, Line: 135},                  // 429 "_>"
+		{Code: template.Field, A: 9, B: 8, C: 2, Line: 135},              // 430
+		{Code: template.LoadText, A: 11, B: 2788, C: 4, Line: 135},       // 431 "line"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 135},            // 432
+		{Code: template.JumpFalse, A: 10, B: 436, Line: 135},             // 433
+		{Code: template.PrintFieldInt, A: 8, B: 3, Line: 135},            // 434
+		{Code: template.Jump, B: 437, Line: 135},                         // 435
+		{Code: template.Text, B: 2792, C: 8, Line: 135},                  // 436 "Disabled"
+		{Code: template.Text, B: 2800, C: 12, Line: 135},                 // 437 "</Extension_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 135},            // 438
+		{Code: template.Text, B: 2812, C: 15, Line: 135},                 // 439 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 136},            // 440
+		{Code: template.Text, B: 2052, C: 2, Line: 136},                  // 441 "_>"
+		{Code: template.Field, A: 9, B: 8, C: 5, Line: 136},              // 442
+		{Code: template.JumpFalse, A: 9, B: 445, Line: 136},              // 443
+		{Code: template.PrintAs, A: 9, B: 1, Line: 136},                  // 444
+		{Code: template.Text, B: 2827, C: 13, Line: 136},                 // 445 "</Short_Name_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 136},            // 446
+		{Code: template.Text, B: 2840, C: 22, Line: 136},                 // 447 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 137},            // 448
+		{Code: template.Text, B: 2052, C: 2, Line: 137},                  // 449 "_>"
+		{Code: template.Field, A: 10, B: 8, C: 2, Line: 140},             // 450
+		{Code: template.Lookup, A: 11, B: 10, C: 1, Line: 140},           // 451
+		{Code: template.Copy, A: 9, B: 11, Line: 140},                    // 452
+		{Code: template.LoadText, A: 11, B: 2788, C: 4, Line: 141},       // 453 "line"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 141},            // 454
+		{Code: template.JumpFalse, A: 10, B: 460, Line: 141},             // 455
+		{Code: template.JumpField, A: 8, B: 459, Line: 141},              // 456
+		{Code: template.Fail, B: 2862, C: 55, Line: 141},                 // 457 "a line is on a key of the phone itself, not of a module"
+		{Code: template.Print, A: 12, Line: 141},                         // 458
+		{Code: template.Jump, B: 526, Line: 141},                         // 459
+		{Code: template.LoadText, A: 13, B: 2917, C: 4, Line: 142},       // 460 "none"
+		{Code: template.Equal, A: 12, B: 9, C: 13, Line: 142},            // 461
+		{Code: template.Not, A: 12, B: 12, Line: 142},                    // 462
+		{Code: template.JumpFalse, A: 12, B: 526, Line: 142},             // 463
+		{Code: template.LoadText, A: 15, B: 1333, Line: 143},             // 464 ""
+		{Code: template.Copy, A: 14, B: 15, Line: 143},                   // 465
+		{Code: template.Field, A: 15, B: 8, C: 4, Line: 143},             // 466
+		{Code: template.JumpFalse, A: 15, B: 469, Line: 143},             // 467
+		{Code: template.Copy, A: 14, B: 15, Line: 143},                   // 468
+		{Code: template.LoadText, A: 16, B: 2921, C: 7, Line: 144},       // 469 "mailbox"
+		{Code: template.Equal, A: 15, B: 9, C: 16, Line: 144},            // 470
+		{Code: template.JumpFalse, A: 15, B: 490, Line: 144},             // 471
+		{Code: template.Field, A: 17, B: 1, C: 25, Line: 145},            // 472
+		{Code: template.Copy, A: 18, B: 17, Line: 145},                   // 473
+		{Code: template.Range, A: 18, B: 490, Line: 145},                 // 474
+		{Code: template.Item, A: 18, B: 20, C: 18, Line: 145},            // 475
+		{Code: template.Field, A: 22, B: 20, C: 8, Line: 145},            // 476
+		{Code: template.Copy, A: 21, B: 22, Line: 145},                   // 477
+		{Code: template.JumpFalse, A: 21, B: 486, Line: 145},             // 478
+		{Code: template.Not, A: 23, B: 14, Line: 145},                    // 479
+		{Code: template.Copy, A: 21, B: 23, Line: 145},                   // 480
+		{Code: template.JumpFalse, A: 21, B: 486, Line: 145},             // 481
+		{Code: template.Field, A: 24, B: 20, C: 10, Line: 145},           // 482
+		{Code: template.Field, A: 26, B: 8, C: 3, Line: 145},             // 483
+		{Code: template.EqualInt, A: 25, B: 24, C: 26, Line: 145},        // 484
+		{Code: template.Copy, A: 21, B: 25, Line: 145},                   // 485
+		{Code: template.JumpFalse, A: 21, B: 489, Line: 145},             // 486
+		{Code: template.Field, A: 27, B: 20, C: 8, Line: 145},            // 487
+		{Code: template.Copy, A: 14, B: 27, Line: 145},                   // 488
+		{Code: template.Next, A: 18, B: 475, Line: 145},                  // 489
+		{Code: template.Not, A: 15, B: 14, Line: 147},                    // 490
+		{Code: template.JumpFalse, A: 15, B: 494, Line: 147},             // 491
+		{Code: template.Fail, B: 2928, C: 59, Line: 147},                 // 492 "a key for the mailbox needs its number, or that of its line"
+		{Code: template.Print, A: 16, Line: 147},                         // 493
+		{Code: template.LoadText, A: 16, B: 2987, C: 3, Line: 148},       // 494 "blf"
+		{Code: template.Equal, A: 15, B: 9, C: 16, Line: 148},            // 495
+		{Code: template.JumpFalse, A: 15, B: 517, Line: 148},             // 496
+		{Code: template.Field, A: 18, B: 8, C: 6, Line: 149},             // 497
+		{Code: template.Copy, A: 17, B: 18, Line: 149},                   // 498
+		{Code: template.JumpFalse, A: 17, B: 505, Line: 149},             // 499
+		{Code: template.Field, A: 19, B: 8, C: 6, Line: 149},             // 500
+		{Code: template.Field, A: 21, B: 1, C: 10, Line: 149},            // 501
+		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 149},           // 502
+		{Code: template.Not, A: 20, B: 20, Line: 149},                    // 503
+		{Code: template.Copy, A: 17, B: 20, Line: 149},                   // 504
+		{Code: template.JumpFalse, A: 17, B: 508, Line: 149},             // 505
+		{Code: template.Fail, B: 2990, C: 55, Line: 149},                 // 506 "the phone has one pickup code for all keys: pickup_code"
+		{Code: template.Print, A: 22, Line: 149},                         // 507
+		{Code: template.Text, B: 3045, C: 10, Line: 150},                 // 508 "fnc=blf+sd"
+		{Code: template.JumpField, A: 1, B: 511, C: 10, Line: 150},       // 509
+		{Code: template.Text, B: 3055, C: 3, Line: 150},                  // 510 "+cp"
+		{Code: template.Text, B: 3058, C: 5, Line: 150},                  // 511 ";sub="
+		{Code: template.PrintAs, A: 14, B: 3, Line: 150},                 // 512
+		{Code: template.Text, B: 3063, C: 12, Line: 150},                 // 513 "@$PROXY;ext="
+		{Code: template.PrintAs, A: 14, B: 3, Line: 150},                 // 514
+		{Code: template.Text, B: 3075, C: 7, Line: 150},                  // 515 "@$PROXY"
+		{Code: template.Jump, B: 520, Line: 148},                         // 516
+		{Code: template.Text, B: 3082, C: 11, Line: 151},                 // 517 "fnc=sd;ext="
+		{Code: template.PrintAs, A: 14, B: 3, Line: 151},                 // 518
+		{Code: template.Text, B: 3075, C: 7, Line: 151},                  // 519 "@$PROXY"
+		{Code: template.Text, B: 3093, C: 5, Line: 152},                  // 520 ";vid="
+		{Code: template.PrintFieldInt, A: 8, B: 3, Line: 152},            // 521
+		{Code: template.Field, A: 15, B: 8, C: 5, Line: 152},             // 522
+		{Code: template.JumpFalse, A: 15, B: 526, Line: 152},             // 523
+		{Code: template.Text, B: 3098, C: 5, Line: 152},                  // 524 ";nme="
+		{Code: template.PrintAs, A: 15, Line: 152},                       // 525
+		{Code: template.JumpField, A: 8, B: 533, Line: 154},              // 526
+		{Code: template.Text, B: 3103, C: 7, Line: 154},                  // 527 "</Unit_"
+		{Code: template.PrintFieldInt, A: 8, Line: 154},                  // 528
+		{Code: template.Text, B: 2771, C: 5, Line: 154},                  // 529 "_Key_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 154},            // 530
+		{Code: template.Text, B: 2052, C: 2, Line: 154},                  // 531 "_>"
+		{Code: template.Jump, B: 536, Line: 154},                         // 532
+		{Code: template.Text, B: 3110, C: 20, Line: 154},                 // 533 "</Extended_Function_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 154},            // 534
+		{Code: template.Text, B: 2052, C: 2, Line: 154},                  // 535 "_>"
+		{Code: template.Next, A: 6, B: 419, Line: 131},                   // 536
+		{Code: template.Field, A: 5, C: 27, Line: 156},                   // 537
+		{Code: template.Copy, A: 6, B: 5, Line: 156},                     // 538
+		{Code: template.Range, A: 6, B: 566, Line: 156},                  // 539
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 156},               // 540
+		{Code: template.JumpField, A: 8, B: 552, Line: 157},              // 541
+		{Code: template.Text, B: 2764, C: 7, Line: 157},                  // 542 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 8, Line: 158},                  // 543
+		{Code: template.Text, B: 2771, C: 5, Line: 158},                  // 544 "_Key_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 158},            // 545
+		{Code: template.Text, B: 3130, C: 9, Line: 158},                  // 546 "_></Unit_"
+		{Code: template.PrintFieldInt, A: 8, Line: 158},                  // 547
+		{Code: template.Text, B: 2771, C: 5, Line: 158},                  // 548 "_Key_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 158},            // 549
+		{Code: template.Text, B: 2052, C: 2, Line: 158},                  // 550 "_>"
+		{Code: template.Jump, B: 565, Line: 157},                         // 551
+		{Code: template.Text, B: 2776, C: 12, Line: 159},                 // 552 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 160},            // 553
+		{Code: template.Text, B: 3139, C: 22, Line: 160},                 // 554 "_>Disabled</Extension_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 160},            // 555
+		{Code: template.Text, B: 2812, C: 15, Line: 160},                 // 556 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 161},            // 557
+		{Code: template.Text, B: 3161, C: 15, Line: 161},                 // 558 "_></Short_Name_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 161},            // 559
+		{Code: template.Text, B: 2840, C: 22, Line: 161},                 // 560 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 162},            // 561
+		{Code: template.Text, B: 3176, C: 22, Line: 162},                 // 562 "_></Extended_Function_"
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 162},            // 563
+		{Code: template.Text, B: 2052, C: 2, Line: 162},                  // 564 "_>"
+		{Code: template.Next, A: 6, B: 540, Line: 156},                   // 565
+		{Code: template.Field, A: 5, C: 29, Line: 165},                   // 566
+		{Code: template.Copy, A: 6, B: 5, Line: 165},                     // 567
+		{Code: template.Range, A: 6, B: 575, Line: 165},                  // 568
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 165},               // 569
+		{Code: template.TextField, A: 8, B: 2673, C: 2, Line: 166},       // 570 "\n<"
+		{Code: template.TextField, A: 8, B: 3198, C: 1, D: 1, Line: 166}, // 571 ">"
+		{Code: template.TextField, A: 8, B: 2683, C: 2, Line: 166},       // 572 "</"
+		{Code: template.Text, B: 3198, C: 1, Line: 166},                  // 573 ">"
+		{Code: template.Next, A: 6, B: 569, Line: 165},                   // 574
+		{Code: template.Text, B: 3199, C: 17, Line: 167},                 // 575 "\n</flat-profile>\n"
 	},
 }
 
@@ -1249,7 +1249,7 @@ var ciscospaTables = []template.Table{
 
 var ciscospaMacXml = template.Program{
 	Source:  "mac.xml.tmpl",
-	Cells:   42,
+	Cells:   30,
 	Escape:  xml.Append,
 	Root:    profile.Phone,
 	Escapes: []template.Escape{xml.AppendItem, xml.AppendMacro, xml.AppendURL, xml.AppendUser},
@@ -1337,692 +1337,692 @@ var ciscospaMacXml = template.Program{
 		"</router-configuration>\n" +
 		"</flat-profile>\n",
 	Ops: []template.Op{
-		{Code: template.Text, C: 172, Line: 5},                             // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<flat-profile>\n<Provision_Enable>Yes</Provision_Enable>\n<Resync_On_Reset>Yes</Resync_On_Reset>\n<Resync_From_SIP>Yes</Resync_From_SIP>"
-		{Code: template.Text, B: 172, C: 18, Line: 11},                     // 1 "\n<Resync_Periodic>"
-		{Code: template.PrintFieldInt, B: 21, Line: 12},                    // 2
-		{Code: template.Text, B: 190, C: 132, Line: 12},                    // 3 "</Resync_Periodic>\n<Resync_At__HHmm_></Resync_At__HHmm_>\n<Resync_Trigger_1></Resync_Trigger_1>\n<Resync_Trigger_2></Resync_Trigger_2>"
-		{Code: template.Text, B: 322, C: 22, Line: 17},                     // 4 "\n<Resync_Random_Delay>"
-		{Code: template.JumpField, B: 8, C: 23, Line: 18},                  // 5
-		{Code: template.PrintFieldInt, B: 23, Line: 18},                    // 6
-		{Code: template.Jump, B: 9, Line: 18},                              // 7
-		{Code: template.Text, B: 344, C: 1, Line: 18},                      // 8 "2"
-		{Code: template.Text, B: 345, C: 94, Line: 18},                     // 9 "</Resync_Random_Delay>\n<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>"
-		{Code: template.Text, B: 439, C: 15, Line: 20},                     // 10 "\n<Profile_Rule>"
-		{Code: template.Field, A: 1, C: 20, Line: 22},                      // 11
-		{Code: template.JumpFalse, A: 1, B: 17, Line: 22},                  // 12
-		{Code: template.TextField, B: 454, C: 7, D: 16, Line: 22},          // 13 "[--uid "
-		{Code: template.Text, B: 461, C: 7, Line: 22},                      // 14 " --pwd "
-		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                     // 15
-		{Code: template.Text, B: 468, C: 1, Line: 22},                      // 16 "]"
-		{Code: template.Field, A: 1, C: 19, Line: 22},                      // 17
-		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                     // 18
-		{Code: template.PrintField, B: 16, Line: 22},                       // 19
-		{Code: template.Text, B: 469, C: 164, Line: 22},                    // 20 ".xml</Profile_Rule>\n<Profile_Rule_B></Profile_Rule_B>\n<Profile_Rule_C></Profile_Rule_C>\n<Profile_Rule_D></Profile_Rule_D>\n<Report_Rule></Report_Rule>\n<Upgrade_Rule>"
-		{Code: template.Field, A: 1, C: 12, Line: 27},                      // 21
-		{Code: template.JumpFalse, A: 1, B: 24, Line: 27},                  // 22
-		{Code: template.PrintAs, A: 1, B: 2, Line: 27},                     // 23
-		{Code: template.Text, B: 633, C: 15, Line: 27},                     // 24 "</Upgrade_Rule>"
-		{Code: template.Copy, A: 1, Line: 28},                              // 25
-		{Code: template.Field, A: 2, C: 30, Line: 29},                      // 26
-		{Code: template.LoadText, A: 3, B: 648, C: 7, Line: 29},            // 27 "adapter"
-		{Code: template.Has, A: 4, B: 2, C: 3, Line: 29},                   // 28
-		{Code: template.Copy, A: 5, B: 4, Line: 29},                        // 29
-		{Code: template.Field, A: 6, C: 30, Line: 30},                      // 30
-		{Code: template.LoadText, A: 7, B: 655, C: 13, Line: 30},           // 31 "secure-option"
-		{Code: template.Has, A: 8, B: 6, C: 7, Line: 30},                   // 32
-		{Code: template.Copy, A: 9, B: 8, Line: 30},                        // 33
-		{Code: template.Not, A: 10, B: 5, Line: 31},                        // 34
-		{Code: template.JumpFalse, A: 10, B: 239, Line: 31},                // 35
-		{Code: template.Field, A: 11, C: 8, Line: 32},                      // 36
-		{Code: template.JumpFalse, A: 11, B: 41, Line: 32},                 // 37
-		{Code: template.Text, B: 668, C: 15, Line: 32},                     // 38 "\n<Admin_Passwd>"
-		{Code: template.Print, A: 11, Line: 33},                            // 39
-		{Code: template.Text, B: 683, C: 15, Line: 33},                     // 40 "</Admin_Passwd>"
-		{Code: template.Field, A: 11, C: 7, Line: 35},                      // 41
-		{Code: template.Copy, A: 12, B: 11, Line: 35},                      // 42
-		{Code: template.Range, A: 12, B: 54, Line: 35},                     // 43
-		{Code: template.Item, A: 12, B: 14, C: 15, Line: 35},               // 44
-		{Code: template.LoadInt, A: 17, Line: 36},                          // 45
-		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 36},           // 46
-		{Code: template.JumpFalse, A: 16, B: 51, Line: 36},                 // 47
-		{Code: template.TextField, A: 14, B: 698, C: 21, Line: 37},         // 48 "\n<Primary_NTP_Server>"
-		{Code: template.Text, B: 719, C: 21, Line: 37},                     // 49 "</Primary_NTP_Server>"
-		{Code: template.Jump, B: 53, Line: 36},                             // 50
-		{Code: template.TextField, A: 14, B: 740, C: 23, Line: 39},         // 51 "\n<Secondary_NTP_Server>"
-		{Code: template.Text, B: 763, C: 23, Line: 39},                     // 52 "</Secondary_NTP_Server>"
-		{Code: template.Next, A: 12, B: 44, Line: 35},                      // 53
-		{Code: template.Field, A: 11, C: 7, Line: 42},                      // 54
-		{Code: template.JumpFalse, A: 11, B: 61, Line: 42},                 // 55
-		{Code: template.Len, A: 12, B: 11, Line: 43},                       // 56
-		{Code: template.LoadInt, A: 14, B: 1, Line: 43},                    // 57
-		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 43},           // 58
-		{Code: template.JumpFalse, A: 13, B: 61, Line: 43},                 // 59
-		{Code: template.Text, B: 786, C: 46, Line: 43},                     // 60 "\n<Secondary_NTP_Server></Secondary_NTP_Server>"
-		{Code: template.Field, A: 11, C: 24, Line: 47},                     // 61
-		{Code: template.JumpFalse, A: 11, B: 180, Line: 47},                // 62
-		{Code: template.Text, B: 832, C: 12, Line: 47},                     // 63 "\n<Time_Zone>"
-		{Code: template.Field, A: 12, B: 11, C: 1, Line: 50},               // 64
-		{Code: template.LoadText, A: 14, B: 844, C: 1, Line: 50},           // 65 "-"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 50},              // 66
-		{Code: template.JumpFalse, A: 13, B: 74, Line: 50},                 // 67
-		{Code: template.Field, A: 15, B: 11, C: 2, Line: 50},               // 68
-		{Code: template.Field, A: 16, B: 11, C: 3, Line: 50},               // 69
-		{Code: template.Add, A: 17, B: 15, C: 16, Line: 50},                // 70
-		{Code: template.LookupInt, A: 18, B: 17, C: 5, Line: 50},           // 71
-		{Code: template.Print, A: 18, Line: 50},                            // 72
-		{Code: template.Jump, B: 79, Line: 50},                             // 73
-		{Code: template.Field, A: 15, B: 11, C: 2, Line: 50},               // 74
-		{Code: template.Field, A: 16, B: 11, C: 3, Line: 50},               // 75
-		{Code: template.Add, A: 17, B: 15, C: 16, Line: 50},                // 76
-		{Code: template.LookupInt, A: 18, B: 17, C: 4, Line: 50},           // 77
-		{Code: template.Print, A: 18, Line: 50},                            // 78
-		{Code: template.Text, B: 845, C: 42, Line: 50},                     // 79 "</Time_Zone>\n<Daylight_Saving_Time_Enable>"
-		{Code: template.JumpField, A: 11, B: 83, C: 4, Line: 51},           // 80
-		{Code: template.Text, B: 887, C: 3, Line: 51},                      // 81 "Yes"
-		{Code: template.Jump, B: 84, Line: 51},                             // 82
-		{Code: template.Text, B: 890, C: 2, Line: 51},                      // 83 "No"
-		{Code: template.Text, B: 892, C: 30, Line: 51},                     // 84 "</Daylight_Saving_Time_Enable>"
-		{Code: template.JumpField, A: 11, B: 180, C: 4, Line: 52},          // 85
-		{Code: template.Text, B: 922, C: 34, Line: 52},                     // 86 "\n<Daylight_Saving_Time_Rule>start="
-		{Code: template.Field, A: 12, B: 11, C: 6, Line: 53},               // 87
-		{Code: template.Field, A: 13, B: 12, C: 5, Line: 213},              // 88
-		{Code: template.Not, A: 14, B: 13, Line: 213},                      // 89
-		{Code: template.JumpFalse, A: 14, B: 93, Line: 213},                // 90
-		{Code: template.Fail, B: 956, C: 49, Line: 213},                    // 91 "the phone cannot express when summer time changes"
-		{Code: template.Print, A: 15, Line: 213},                           // 92
-		{Code: template.PrintFieldInt, A: 12, Line: 214},                   // 93
-		{Code: template.Text, B: 1005, C: 1, Line: 214},                    // 94 "/"
-		{Code: template.Field, A: 13, B: 12, C: 1, Line: 215},              // 95
-		{Code: template.LoadInt, A: 15, B: 5, Line: 215},                   // 96
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 215},          // 97
-		{Code: template.JumpFalse, A: 14, B: 101, Line: 215},               // 98
-		{Code: template.Text, B: 1006, C: 2, Line: 215},                    // 99 "-1"
-		{Code: template.Jump, B: 120, Line: 215},                           // 100
-		{Code: template.Field, A: 16, B: 12, C: 1, Line: 215},              // 101
-		{Code: template.LoadInt, A: 18, B: 4, Line: 215},                   // 102
-		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 215},          // 103
-		{Code: template.JumpFalse, A: 17, B: 107, Line: 215},               // 104
-		{Code: template.Text, B: 1008, C: 2, Line: 215},                    // 105 "22"
-		{Code: template.Jump, B: 120, Line: 215},                           // 106
-		{Code: template.Field, A: 19, B: 12, C: 1, Line: 215},              // 107
-		{Code: template.LoadInt, A: 21, B: 3, Line: 215},                   // 108
-		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 215},          // 109
-		{Code: template.JumpFalse, A: 20, B: 113, Line: 215},               // 110
-		{Code: template.Text, B: 1010, C: 2, Line: 215},                    // 111 "15"
-		{Code: template.Jump, B: 120, Line: 215},                           // 112
-		{Code: template.Field, A: 22, B: 12, C: 1, Line: 215},              // 113
-		{Code: template.LoadInt, A: 24, B: 2, Line: 215},                   // 114
-		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 215},          // 115
-		{Code: template.JumpFalse, A: 23, B: 119, Line: 215},               // 116
-		{Code: template.Text, B: 1012, C: 1, Line: 215},                    // 117 "8"
-		{Code: template.Jump, B: 120, Line: 215},                           // 118
-		{Code: template.Text, B: 1013, C: 1, Line: 215},                    // 119 "1"
-		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 120 "/"
-		{Code: template.PrintFieldInt, A: 12, B: 3, Line: 216},             // 121
-		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 122 "/"
-		{Code: template.PrintFieldInt, A: 12, B: 4, Line: 216},             // 123
-		{Code: template.Text, B: 1014, C: 4, Line: 216},                    // 124 ":0:0"
-		{Code: template.Text, B: 1018, C: 5, Line: 53},                     // 125 ";end="
-		{Code: template.Field, A: 12, B: 11, C: 7, Line: 53},               // 126
-		{Code: template.Field, A: 13, B: 12, C: 5, Line: 213},              // 127
-		{Code: template.Not, A: 14, B: 13, Line: 213},                      // 128
-		{Code: template.JumpFalse, A: 14, B: 132, Line: 213},               // 129
-		{Code: template.Fail, B: 956, C: 49, Line: 213},                    // 130 "the phone cannot express when summer time changes"
-		{Code: template.Print, A: 15, Line: 213},                           // 131
-		{Code: template.PrintFieldInt, A: 12, Line: 214},                   // 132
-		{Code: template.Text, B: 1005, C: 1, Line: 214},                    // 133 "/"
-		{Code: template.Field, A: 13, B: 12, C: 1, Line: 215},              // 134
-		{Code: template.LoadInt, A: 15, B: 5, Line: 215},                   // 135
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 215},          // 136
-		{Code: template.JumpFalse, A: 14, B: 140, Line: 215},               // 137
-		{Code: template.Text, B: 1006, C: 2, Line: 215},                    // 138 "-1"
-		{Code: template.Jump, B: 159, Line: 215},                           // 139
-		{Code: template.Field, A: 16, B: 12, C: 1, Line: 215},              // 140
-		{Code: template.LoadInt, A: 18, B: 4, Line: 215},                   // 141
-		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 215},          // 142
-		{Code: template.JumpFalse, A: 17, B: 146, Line: 215},               // 143
-		{Code: template.Text, B: 1008, C: 2, Line: 215},                    // 144 "22"
-		{Code: template.Jump, B: 159, Line: 215},                           // 145
-		{Code: template.Field, A: 19, B: 12, C: 1, Line: 215},              // 146
-		{Code: template.LoadInt, A: 21, B: 3, Line: 215},                   // 147
-		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 215},          // 148
-		{Code: template.JumpFalse, A: 20, B: 152, Line: 215},               // 149
-		{Code: template.Text, B: 1010, C: 2, Line: 215},                    // 150 "15"
-		{Code: template.Jump, B: 159, Line: 215},                           // 151
-		{Code: template.Field, A: 22, B: 12, C: 1, Line: 215},              // 152
-		{Code: template.LoadInt, A: 24, B: 2, Line: 215},                   // 153
-		{Code: template.EqualInt, A: 23, B: 22, C: 24, Line: 215},          // 154
-		{Code: template.JumpFalse, A: 23, B: 158, Line: 215},               // 155
-		{Code: template.Text, B: 1012, C: 1, Line: 215},                    // 156 "8"
-		{Code: template.Jump, B: 159, Line: 215},                           // 157
-		{Code: template.Text, B: 1013, C: 1, Line: 215},                    // 158 "1"
-		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 159 "/"
-		{Code: template.PrintFieldInt, A: 12, B: 3, Line: 216},             // 160
-		{Code: template.Text, B: 1005, C: 1, Line: 216},                    // 161 "/"
-		{Code: template.PrintFieldInt, A: 12, B: 4, Line: 216},             // 162
-		{Code: template.Text, B: 1014, C: 4, Line: 216},                    // 163 ":0:0"
-		{Code: template.Text, B: 1023, C: 6, Line: 53},                     // 164 ";save="
-		{Code: template.Field, A: 12, B: 11, C: 5, Line: 54},               // 165
-		{Code: template.LoadInt, A: 14, B: 60, Line: 54},                   // 166
-		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 54},           // 167
-		{Code: template.JumpFalse, A: 13, B: 171, Line: 54},                // 168
-		{Code: template.Text, B: 1029, C: 5, Line: 54},                     // 169 "1:0:0"
-		{Code: template.Jump, B: 179, Line: 54},                            // 170
-		{Code: template.Field, A: 15, B: 11, C: 5, Line: 54},               // 171
-		{Code: template.LoadInt, A: 17, B: 120, Line: 54},                  // 172
-		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 54},           // 173
-		{Code: template.JumpFalse, A: 16, B: 177, Line: 54},                // 174
-		{Code: template.Text, B: 1034, C: 5, Line: 54},                     // 175 "2:0:0"
-		{Code: template.Jump, B: 179, Line: 54},                            // 176
-		{Code: template.Fail, B: 1039, C: 53, Line: 54},                    // 177 "the phone cannot express how much summer time changes"
-		{Code: template.Print, A: 18, Line: 54},                            // 178
-		{Code: template.Text, B: 1092, C: 28, Line: 54},                    // 179 "</Daylight_Saving_Time_Rule>"
-		{Code: template.Field, A: 11, C: 6, Line: 57},                      // 180
-		{Code: template.JumpFalse, A: 11, B: 189, Line: 57},                // 181
-		{Code: template.Text, B: 1120, C: 21, Line: 57},                    // 182 "\n<Language_Selection>"
-		{Code: template.Lookup, A: 12, B: 11, C: 2, Line: 58},              // 183
-		{Code: template.Print, A: 12, Line: 58},                            // 184
-		{Code: template.Text, B: 1141, C: 30, Line: 58},                    // 185 "</Language_Selection>\n<Locale>"
-		{Code: template.Lookup, A: 12, B: 11, C: 3, Line: 59},              // 186
-		{Code: template.Print, A: 12, Line: 59},                            // 187
-		{Code: template.Text, B: 1171, C: 9, Line: 59},                     // 188 "</Locale>"
-		{Code: template.Text, B: 1180, C: 29, Line: 60},                    // 189 "\n<XML_Directory_Service_Name>"
-		{Code: template.Field, A: 11, C: 11, Line: 61},                     // 190
-		{Code: template.JumpField, A: 11, B: 194, C: 1, Line: 61},          // 191
-		{Code: template.Field, A: 12, C: 11, Line: 61},                     // 192
-		{Code: template.PrintField, A: 12, Line: 61},                       // 193
-		{Code: template.Text, B: 1209, C: 57, Line: 61},                    // 194 "</XML_Directory_Service_Name>\n<XML_Directory_Service_URL>"
-		{Code: template.Field, A: 11, C: 11, Line: 62},                     // 195
-		{Code: template.JumpField, A: 11, B: 199, C: 1, Line: 62},          // 196
-		{Code: template.Field, A: 12, C: 11, Line: 62},                     // 197
-		{Code: template.PrintField, A: 12, B: 1, Line: 62},                 // 198
-		{Code: template.Text, B: 1266, C: 28, Line: 62},                    // 199 "</XML_Directory_Service_URL>"
-		{Code: template.LoadText, A: 11, B: 1294, Line: 65},                // 200 ""
-		{Code: template.Copy, A: 12, B: 11, Line: 65},                      // 201
-		{Code: template.LoadText, A: 13, B: 890, C: 2, Line: 66},           // 202 "No"
-		{Code: template.Copy, A: 14, B: 13, Line: 66},                      // 203
-		{Code: template.Field, A: 15, C: 25, Line: 67},                     // 204
-		{Code: template.Copy, A: 16, B: 15, Line: 67},                      // 205
-		{Code: template.Range, A: 16, B: 223, Line: 67},                    // 206
-		{Code: template.Item, A: 16, B: 18, C: 16, Line: 67},               // 207
-		{Code: template.Field, A: 20, B: 18, C: 8, Line: 68},               // 208
-		{Code: template.Copy, A: 19, B: 20, Line: 68},                      // 209
-		{Code: template.JumpFalse, A: 19, B: 213, Line: 68},                // 210
-		{Code: template.Not, A: 21, B: 12, Line: 68},                       // 211
-		{Code: template.Copy, A: 19, B: 21, Line: 68},                      // 212
-		{Code: template.JumpFalse, A: 19, B: 216, Line: 68},                // 213
-		{Code: template.Field, A: 22, B: 18, C: 8, Line: 68},               // 214
-		{Code: template.Copy, A: 12, B: 22, Line: 68},                      // 215
-		{Code: template.Field, A: 19, B: 18, C: 7, Line: 69},               // 216
-		{Code: template.LoadText, A: 21, B: 1294, C: 8, Line: 69},          // 217 "optional"
-		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 69},              // 218
-		{Code: template.JumpFalse, A: 20, B: 222, Line: 69},                // 219
-		{Code: template.LoadText, A: 22, B: 887, C: 3, Line: 69},           // 220 "Yes"
-		{Code: template.Copy, A: 14, B: 22, Line: 69},                      // 221
-		{Code: template.Next, A: 16, B: 207, Line: 67},                     // 222
-		{Code: template.Text, B: 1302, C: 20, Line: 70},                    // 223 "\n<Voice_Mail_Number>"
-		{Code: template.Print, A: 12, Line: 71},                            // 224
-		{Code: template.Text, B: 1322, C: 20, Line: 71},                    // 225 "</Voice_Mail_Number>"
-		{Code: template.Text, B: 1342, C: 103, Line: 72},                   // 226 "\n<SRTP_Method>s-descriptor</SRTP_Method>\n<Secure_Call_Serv>Yes</Secure_Call_Serv>\n<Secure_Call_Setting>"
-		{Code: template.Print, A: 14, Line: 75},                            // 227
-		{Code: template.Text, B: 1445, C: 22, Line: 75},                    // 228 "</Secure_Call_Setting>"
-		{Code: template.Field, A: 15, C: 10, Line: 76},                     // 229
-		{Code: template.JumpFalse, A: 15, B: 236, Line: 76},                // 230
-		{Code: template.Text, B: 1467, C: 19, Line: 76},                    // 231 "\n<Call_Pickup_Code>"
-		{Code: template.Print, A: 15, Line: 77},                            // 232
-		{Code: template.Text, B: 1486, C: 56, Line: 77},                    // 233 "</Call_Pickup_Code>\n<Attendant_Console_Call_Pickup_Code>"
-		{Code: template.Print, A: 15, Line: 78},                            // 234
-		{Code: template.Text, B: 1542, C: 37, Line: 78},                    // 235 "</Attendant_Console_Call_Pickup_Code>"
-		{Code: template.Text, B: 1579, C: 99, Line: 79},                    // 236 "\n<Sub_Min_Expires>10</Sub_Min_Expires>\n<Sub_Max_Expires>86400</Sub_Max_Expires>\n<Subscribe_Expires>"
-		{Code: template.PrintFieldInt, B: 22, Line: 82},                    // 237
-		{Code: template.Text, B: 1678, C: 76, Line: 82},                    // 238 "</Subscribe_Expires>\n<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>"
-		{Code: template.Text, B: 1754, C: 328, Line: 86},                   // 239 "\n<Reg_Min_Expires>1</Reg_Min_Expires>\n<Reg_Max_Expires>86400</Reg_Max_Expires>\n<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>"
-		{Code: template.Field, A: 10, C: 25, Line: 94},                     // 240
-		{Code: template.Copy, A: 11, B: 10, Line: 94},                      // 241
-		{Code: template.Range, A: 11, B: 447, Line: 94},                    // 242
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 94},               // 243
-		{Code: template.Field, A: 14, B: 13, C: 10, Line: 95},              // 244
-		{Code: template.Copy, A: 15, B: 14, Line: 95},                      // 245
-		{Code: template.TextInt, A: 15, B: 2082, C: 14, Line: 96},          // 246 "\n<Line_Enable_"
-		{Code: template.TextInt, A: 15, B: 2096, C: 19, Line: 96},          // 247 "_>Yes</Line_Enable_"
-		{Code: template.TextInt, A: 15, B: 2115, C: 17, Line: 97},          // 248 "_>\n<Display_Name_"
-		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 15, Line: 97},  // 249 "_>"
-		{Code: template.TextInt, A: 15, B: 2134, C: 15, Line: 97},          // 250 "</Display_Name_"
-		{Code: template.TextInt, A: 15, B: 2149, C: 12, Line: 98},          // 251 "_>\n<User_ID_"
-		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 11, Line: 98},  // 252 "_>"
-		{Code: template.TextInt, A: 15, B: 2161, C: 10, Line: 98},          // 253 "</User_ID_"
-		{Code: template.TextInt, A: 15, B: 2171, C: 16, Line: 99},          // 254 "_>\n<Use_Auth_ID_"
-		{Code: template.TextInt, A: 15, B: 2187, C: 19, Line: 99},          // 255 "_>Yes</Use_Auth_ID_"
-		{Code: template.TextInt, A: 15, B: 2206, C: 12, Line: 100},         // 256 "_>\n<Auth_ID_"
-		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 12, Line: 100}, // 257 "_>"
-		{Code: template.TextInt, A: 15, B: 2218, C: 10, Line: 100},         // 258 "</Auth_ID_"
-		{Code: template.TextInt, A: 15, B: 2228, C: 13, Line: 101},         // 259 "_>\n<Password_"
-		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 13, Line: 101}, // 260 "_>"
-		{Code: template.TextInt, A: 15, B: 2241, C: 11, Line: 101},         // 261 "</Password_"
-		{Code: template.TextInt, A: 15, B: 2252, C: 10, Line: 102},         // 262 "_>\n<Proxy_"
-		{Code: template.TextField, A: 13, B: 2132, C: 2, D: 1, Line: 102},  // 263 "_>"
-		{Code: template.Field, A: 16, B: 13, C: 2, Line: 102},              // 264
-		{Code: template.JumpFalse, A: 16, B: 267, Line: 102},               // 265
-		{Code: template.TextInt, A: 16, B: 2262, C: 1, Line: 102},          // 266 ":"
-		{Code: template.TextInt, A: 15, B: 2263, C: 8, Line: 102},          // 267 "</Proxy_"
-		{Code: template.TextInt, A: 15, B: 2271, C: 23, Line: 103},         // 268 "_>\n<Use_Outbound_Proxy_"
-		{Code: template.Text, B: 2132, C: 2, Line: 103},                    // 269 "_>"
-		{Code: template.JumpField, A: 13, B: 273, C: 4, Line: 103},         // 270
-		{Code: template.Text, B: 887, C: 3, Line: 103},                     // 271 "Yes"
-		{Code: template.Jump, B: 274, Line: 103},                           // 272
-		{Code: template.Text, B: 890, C: 2, Line: 103},                     // 273 "No"
-		{Code: template.TextInt, A: 15, B: 2294, C: 21, Line: 103},         // 274 "</Use_Outbound_Proxy_"
-		{Code: template.TextInt, A: 15, B: 2315, C: 19, Line: 104},         // 275 "_>\n<Outbound_Proxy_"
-		{Code: template.Text, B: 2132, C: 2, Line: 104},                    // 276 "_>"
-		{Code: template.Field, A: 16, B: 13, C: 4, Line: 104},              // 277
-		{Code: template.JumpFalse, A: 16, B: 280, Line: 104},               // 278
-		{Code: template.Print, A: 16, Line: 104},                           // 279
-		{Code: template.Field, A: 16, B: 13, C: 5, Line: 104},              // 280
-		{Code: template.JumpFalse, A: 16, B: 283, Line: 104},               // 281
-		{Code: template.TextInt, A: 16, B: 2262, C: 1, Line: 104},          // 282 ":"
-		{Code: template.TextInt, A: 15, B: 2334, C: 17, Line: 104},         // 283 "</Outbound_Proxy_"
-		{Code: template.TextInt, A: 15, B: 2351, C: 18, Line: 105},         // 284 "_>\n<SIP_Transport_"
-		{Code: template.Text, B: 2132, C: 2, Line: 105},                    // 285 "_>"
-		{Code: template.Field, A: 16, B: 13, C: 3, Line: 105},              // 286
-		{Code: template.Lookup, A: 17, B: 16, C: 7, Line: 105},             // 287
-		{Code: template.Print, A: 17, Line: 105},                           // 288
-		{Code: template.TextInt, A: 15, B: 2369, C: 16, Line: 105},         // 289 "</SIP_Transport_"
-		{Code: template.TextInt, A: 15, B: 2385, C: 16, Line: 106},         // 290 "_>\n<Use_DNS_SRV_"
-		{Code: template.Text, B: 2132, C: 2, Line: 106},                    // 291 "_>"
-		{Code: template.Field, A: 16, B: 13, C: 3, Line: 106},              // 292
-		{Code: template.LoadText, A: 18, B: 2401, C: 9, Line: 106},         // 293 "dns-naptr"
-		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 106},             // 294
-		{Code: template.JumpFalse, A: 17, B: 298, Line: 106},               // 295
-		{Code: template.Text, B: 887, C: 3, Line: 106},                     // 296 "Yes"
-		{Code: template.Jump, B: 299, Line: 106},                           // 297
-		{Code: template.Text, B: 890, C: 2, Line: 106},                     // 298 "No"
-		{Code: template.TextInt, A: 15, B: 2410, C: 14, Line: 106},         // 299 "</Use_DNS_SRV_"
-		{Code: template.TextInt, A: 15, B: 2424, C: 24, Line: 107},         // 300 "_>\n<DNS_SRV_Auto_Prefix_"
-		{Code: template.Text, B: 2132, C: 2, Line: 107},                    // 301 "_>"
-		{Code: template.Field, A: 16, B: 13, C: 3, Line: 107},              // 302
-		{Code: template.LoadText, A: 18, B: 2401, C: 9, Line: 107},         // 303 "dns-naptr"
-		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 107},             // 304
-		{Code: template.JumpFalse, A: 17, B: 308, Line: 107},               // 305
-		{Code: template.Text, B: 887, C: 3, Line: 107},                     // 306 "Yes"
-		{Code: template.Jump, B: 309, Line: 107},                           // 307
-		{Code: template.Text, B: 890, C: 2, Line: 107},                     // 308 "No"
-		{Code: template.TextInt, A: 15, B: 2448, C: 22, Line: 107},         // 309 "</DNS_SRV_Auto_Prefix_"
-		{Code: template.TextInt, A: 15, B: 2470, C: 13, Line: 108},         // 310 "_>\n<Register_"
-		{Code: template.TextInt, A: 15, B: 2483, C: 16, Line: 108},         // 311 "_>Yes</Register_"
-		{Code: template.TextInt, A: 15, B: 2499, C: 21, Line: 109},         // 312 "_>\n<Register_Expires_"
-		{Code: template.Text, B: 2132, C: 2, Line: 109},                    // 313 "_>"
-		{Code: template.PrintFieldInt, A: 13, B: 16, Line: 109},            // 314
-		{Code: template.TextInt, A: 15, B: 2520, C: 19, Line: 109},         // 315 "</Register_Expires_"
-		{Code: template.Text, B: 2132, C: 2, Line: 109},                    // 316 "_>"
-		{Code: template.JumpFalse, A: 9, B: 326, Line: 110},                // 317
-		{Code: template.TextInt, A: 15, B: 2539, C: 21, Line: 111},         // 318 "\n<Secure_Call_Option_"
-		{Code: template.Text, B: 2132, C: 2, Line: 111},                    // 319 "_>"
-		{Code: template.Field, A: 16, B: 13, C: 7, Line: 111},              // 320
-		{Code: template.Lookup, A: 17, B: 16, C: 6, Line: 111},             // 321
-		{Code: template.Print, A: 17, Line: 111},                           // 322
-		{Code: template.TextInt, A: 15, B: 2560, C: 21, Line: 111},         // 323 "</Secure_Call_Option_"
-		{Code: template.Text, B: 2132, C: 2, Line: 111},                    // 324 "_>"
-		{Code: template.Jump, B: 332, Line: 110},                           // 325
-		{Code: template.Field, A: 16, B: 13, C: 7, Line: 112},              // 326
-		{Code: template.LoadText, A: 18, B: 2581, C: 8, Line: 112},         // 327 "required"
-		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 112},             // 328
-		{Code: template.JumpFalse, A: 17, B: 332, Line: 112},               // 329
-		{Code: template.Fail, B: 2589, C: 48, Line: 112},                   // 330 "the phone cannot insist on encrypted calls: srtp"
-		{Code: template.Print, A: 19, Line: 112},                           // 331
-		{Code: template.JumpFalse, A: 5, B: 341, Line: 114},                // 332
-		{Code: template.TextInt, A: 15, B: 2637, C: 13, Line: 115},         // 333 "\n<Mailbox_ID_"
-		{Code: template.Text, B: 2132, C: 2, Line: 115},                    // 334 "_>"
-		{Code: template.Field, A: 16, B: 13, C: 8, Line: 115},              // 335
-		{Code: template.JumpFalse, A: 16, B: 338, Line: 115},               // 336
-		{Code: template.Print, A: 16, Line: 115},                           // 337
-		{Code: template.TextInt, A: 15, B: 2650, C: 13, Line: 115},         // 338 "</Mailbox_ID_"
-		{Code: template.Text, B: 2132, C: 2, Line: 115},                    // 339 "_>"
-		{Code: template.Jump, B: 344, Line: 114},                           // 340
-		{Code: template.TextInt, A: 15, B: 2663, C: 20, Line: 118},         // 341 "\n<Voice_Mail_Server_"
-		{Code: template.TextInt, A: 15, B: 2683, C: 22, Line: 118},         // 342 "_></Voice_Mail_Server_"
-		{Code: template.Text, B: 2132, C: 2, Line: 118},                    // 343 "_>"
-		{Code: template.JumpField, A: 1, B: 446, C: 28, Line: 120},         // 344
-		{Code: template.LoadText, A: 16, B: 2705, C: 11, Line: 122},        // 345 "Unspecified"
-		{Code: template.Copy, A: 17, B: 16, Line: 122},                     // 346
-		{Code: template.LoadText, A: 18, B: 2705, C: 11, Line: 122},        // 347 "Unspecified"
-		{Code: template.Copy, A: 19, B: 18, Line: 122},                     // 348
-		{Code: template.LoadText, A: 20, B: 2705, C: 11, Line: 122},        // 349 "Unspecified"
-		{Code: template.Copy, A: 21, B: 20, Line: 122},                     // 350
-		{Code: template.Field, A: 22, B: 1, C: 28, Line: 123},              // 351
-		{Code: template.Copy, A: 23, B: 22, Line: 123},                     // 352
-		{Code: template.Range, A: 23, B: 389, Line: 123},                   // 353
-		{Code: template.Item, A: 23, B: 25, C: 23, Line: 123},              // 354
-		{Code: template.Copy, A: 26, B: 5, Line: 124},                      // 355
-		{Code: template.JumpFalse, A: 26, B: 364, Line: 124},               // 356
-		{Code: template.Field, A: 27, B: 25, C: 1, Line: 124},              // 357
-		{Code: template.Copy, A: 26, B: 27, Line: 124},                     // 358
-		{Code: template.JumpFalse, A: 26, B: 364, Line: 124},               // 359
-		{Code: template.Field, A: 28, B: 25, Line: 124},                    // 360
-		{Code: template.LoadText, A: 30, B: 2716, C: 4, Line: 124},         // 361 "g722"
-		{Code: template.Equal, A: 29, B: 28, C: 30, Line: 124},             // 362
-		{Code: template.Copy, A: 26, B: 29, Line: 124},                     // 363
-		{Code: template.JumpFalse, A: 26, B: 367, Line: 124},               // 364
-		{Code: template.Fail, B: 2720, C: 30, Line: 124},                   // 365 "an adapter has no g722: codecs"
-		{Code: template.Print, A: 31, Line: 124},                           // 366
-		{Code: template.Field, A: 26, B: 25, C: 2, Line: 125},              // 367
-		{Code: template.LoadInt, A: 28, B: 1, Line: 125},                   // 368
-		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 125},          // 369
-		{Code: template.JumpFalse, A: 27, B: 374, Line: 125},               // 370
-		{Code: template.Field, A: 29, B: 25, Line: 125},                    // 371
-		{Code: template.Lookup, A: 30, B: 29, Line: 125},                   // 372
-		{Code: template.Copy, A: 17, B: 30, Line: 125},                     // 373
-		{Code: template.Field, A: 26, B: 25, C: 2, Line: 126},              // 374
-		{Code: template.LoadInt, A: 28, B: 2, Line: 126},                   // 375
-		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 126},          // 376
-		{Code: template.JumpFalse, A: 27, B: 381, Line: 126},               // 377
-		{Code: template.Field, A: 29, B: 25, Line: 126},                    // 378
-		{Code: template.Lookup, A: 30, B: 29, Line: 126},                   // 379
-		{Code: template.Copy, A: 19, B: 30, Line: 126},                     // 380
-		{Code: template.Field, A: 26, B: 25, C: 2, Line: 127},              // 381
-		{Code: template.LoadInt, A: 28, B: 3, Line: 127},                   // 382
-		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 127},          // 383
-		{Code: template.JumpFalse, A: 27, B: 388, Line: 127},               // 384
-		{Code: template.Field, A: 29, B: 25, Line: 127},                    // 385
-		{Code: template.Lookup, A: 30, B: 29, Line: 127},                   // 386
-		{Code: template.Copy, A: 21, B: 30, Line: 127},                     // 387
-		{Code: template.Next, A: 23, B: 354, Line: 123},                    // 388
-		{Code: template.TextInt, A: 15, B: 2750, C: 18, Line: 129},         // 389 "\n<Preferred_Codec_"
-		{Code: template.Text, B: 2132, C: 2, Line: 129},                    // 390 "_>"
-		{Code: template.Print, A: 17, Line: 129},                           // 391
-		{Code: template.TextInt, A: 15, B: 2768, C: 18, Line: 129},         // 392 "</Preferred_Codec_"
-		{Code: template.TextInt, A: 15, B: 2786, C: 27, Line: 130},         // 393 "_>\n<Second_Preferred_Codec_"
-		{Code: template.Text, B: 2132, C: 2, Line: 130},                    // 394 "_>"
-		{Code: template.Print, A: 19, Line: 130},                           // 395
-		{Code: template.TextInt, A: 15, B: 2813, C: 25, Line: 130},         // 396 "</Second_Preferred_Codec_"
-		{Code: template.TextInt, A: 15, B: 2838, C: 26, Line: 131},         // 397 "_>\n<Third_Preferred_Codec_"
-		{Code: template.Text, B: 2132, C: 2, Line: 131},                    // 398 "_>"
-		{Code: template.Print, A: 21, Line: 131},                           // 399
-		{Code: template.TextInt, A: 15, B: 2864, C: 24, Line: 131},         // 400 "</Third_Preferred_Codec_"
-		{Code: template.TextInt, A: 15, B: 2888, C: 24, Line: 132},         // 401 "_>\n<Use_Pref_Codec_Only_"
-		{Code: template.TextInt, A: 15, B: 2912, C: 26, Line: 132},         // 402 "_>No</Use_Pref_Codec_Only_"
-		{Code: template.Text, B: 2132, C: 2, Line: 132},                    // 403 "_>"
-		{Code: template.Field, A: 22, B: 1, C: 28, Line: 133},              // 404
-		{Code: template.Copy, A: 23, B: 22, Line: 133},                     // 405
-		{Code: template.Range, A: 23, B: 446, Line: 133},                   // 406
-		{Code: template.Item, A: 23, B: 25, C: 23, Line: 133},              // 407
-		{Code: template.Field, A: 27, B: 25, Line: 134},                    // 408
-		{Code: template.LoadText, A: 29, B: 2938, C: 4, Line: 134},         // 409 "pcma"
-		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 134},             // 410
-		{Code: template.Not, A: 28, B: 28, Line: 134},                      // 411
-		{Code: template.Copy, A: 26, B: 28, Line: 134},                     // 412
-		{Code: template.JumpFalse, A: 26, B: 428, Line: 134},               // 413
-		{Code: template.Field, A: 30, B: 25, Line: 134},                    // 414
-		{Code: template.LoadText, A: 32, B: 2942, C: 4, Line: 134},         // 415 "pcmu"
-		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 134},             // 416
-		{Code: template.Not, A: 31, B: 31, Line: 134},                      // 417
-		{Code: template.Copy, A: 26, B: 31, Line: 134},                     // 418
-		{Code: template.JumpFalse, A: 26, B: 428, Line: 134},               // 419
-		{Code: template.Copy, A: 33, B: 5, Line: 134},                      // 420
-		{Code: template.JumpFalse, A: 33, B: 426, Line: 134},               // 421
-		{Code: template.Field, A: 34, B: 25, Line: 134},                    // 422
-		{Code: template.LoadText, A: 36, B: 2716, C: 4, Line: 134},         // 423 "g722"
-		{Code: template.Equal, A: 35, B: 34, C: 36, Line: 134},             // 424
-		{Code: template.Copy, A: 33, B: 35, Line: 134},                     // 425
-		{Code: template.Not, A: 37, B: 33, Line: 134},                      // 426
-		{Code: template.Copy, A: 26, B: 37, Line: 134},                     // 427
-		{Code: template.JumpFalse, A: 26, B: 445, Line: 134},               // 428
-		{Code: template.Text, B: 2946, C: 2, Line: 134},                    // 429 "\n<"
-		{Code: template.Field, A: 38, B: 25, Line: 135},                    // 430
-		{Code: template.Lookup, A: 39, B: 38, Line: 135},                   // 431
-		{Code: template.Print, A: 39, Line: 135},                           // 432
-		{Code: template.TextInt, A: 15, B: 2948, C: 8, Line: 135},          // 433 "_Enable_"
-		{Code: template.Text, B: 2132, C: 2, Line: 135},                    // 434 "_>"
-		{Code: template.JumpField, A: 25, B: 438, C: 1, Line: 135},         // 435
-		{Code: template.Text, B: 887, C: 3, Line: 135},                     // 436 "Yes"
-		{Code: template.Jump, B: 439, Line: 135},                           // 437
-		{Code: template.Text, B: 890, C: 2, Line: 135},                     // 438 "No"
-		{Code: template.Text, B: 2956, C: 2, Line: 135},                    // 439 "</"
-		{Code: template.Field, A: 38, B: 25, Line: 135},                    // 440
-		{Code: template.Lookup, A: 39, B: 38, Line: 135},                   // 441
-		{Code: template.Print, A: 39, Line: 135},                           // 442
-		{Code: template.TextInt, A: 15, B: 2948, C: 8, Line: 135},          // 443 "_Enable_"
-		{Code: template.Text, B: 2132, C: 2, Line: 135},                    // 444 "_>"
-		{Code: template.Next, A: 23, B: 407, Line: 133},                    // 445
-		{Code: template.Next, A: 11, B: 243, Line: 94},                     // 446
-		{Code: template.Field, A: 10, C: 26, Line: 140},                    // 447
-		{Code: template.Copy, A: 11, B: 10, Line: 140},                     // 448
-		{Code: template.Range, A: 11, B: 465, Line: 140},                   // 449
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 140},              // 450
-		{Code: template.Text, B: 2082, C: 14, Line: 140},                   // 451 "\n<Line_Enable_"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 141},             // 452
-		{Code: template.Text, B: 2958, C: 18, Line: 141},                   // 453 "_>No</Line_Enable_"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 141},             // 454
-		{Code: template.Text, B: 2149, C: 12, Line: 141},                   // 455 "_>\n<User_ID_"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 142},             // 456
-		{Code: template.Text, B: 2976, C: 12, Line: 142},                   // 457 "_></User_ID_"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 142},             // 458
-		{Code: template.Text, B: 2228, C: 13, Line: 142},                   // 459 "_>\n<Password_"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 143},             // 460
-		{Code: template.Text, B: 2988, C: 13, Line: 143},                   // 461 "_></Password_"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 143},             // 462
-		{Code: template.Text, B: 2132, C: 2, Line: 143},                    // 463 "_>"
-		{Code: template.Next, A: 11, B: 450, Line: 140},                    // 464
-		{Code: template.Not, A: 10, B: 5, Line: 145},                       // 465
-		{Code: template.JumpFalse, A: 10, B: 650, Line: 145},               // 466
-		{Code: template.LoadInt, A: 11, Line: 146},                         // 467
-		{Code: template.Copy, A: 12, B: 11, Line: 146},                     // 468
-		{Code: template.Field, A: 13, C: 4, Line: 147},                     // 469
-		{Code: template.Copy, A: 14, B: 13, Line: 147},                     // 470
-		{Code: template.Range, A: 14, B: 477, Line: 147},                   // 471
-		{Code: template.Item, A: 14, B: 16, C: 14, Line: 147},              // 472
-		{Code: template.JumpField, A: 16, B: 476, Line: 147},               // 473
-		{Code: template.Field, A: 17, B: 16, Line: 147},                    // 474
-		{Code: template.Copy, A: 12, B: 17, Line: 147},                     // 475
-		{Code: template.Next, A: 14, B: 472, Line: 147},                    // 476
-		{Code: template.Text, B: 3001, C: 16, Line: 147},                   // 477 "\n<Unit_1_Enable>"
-		{Code: template.LoadInt, A: 13, B: 1, Line: 148},                   // 478
-		{Code: template.Less, A: 14, B: 12, C: 13, Line: 148},              // 479
-		{Code: template.Not, A: 14, B: 14, Line: 148},                      // 480
-		{Code: template.JumpFalse, A: 14, B: 484, Line: 148},               // 481
-		{Code: template.Text, B: 887, C: 3, Line: 148},                     // 482 "Yes"
-		{Code: template.Jump, B: 485, Line: 148},                           // 483
-		{Code: template.Text, B: 890, C: 2, Line: 148},                     // 484 "No"
-		{Code: template.Text, B: 3017, C: 32, Line: 148},                   // 485 "</Unit_1_Enable>\n<Unit_2_Enable>"
-		{Code: template.LoadInt, A: 13, B: 2, Line: 149},                   // 486
-		{Code: template.Less, A: 14, B: 12, C: 13, Line: 149},              // 487
-		{Code: template.Not, A: 14, B: 14, Line: 149},                      // 488
-		{Code: template.JumpFalse, A: 14, B: 492, Line: 149},               // 489
-		{Code: template.Text, B: 887, C: 3, Line: 149},                     // 490 "Yes"
-		{Code: template.Jump, B: 493, Line: 149},                           // 491
-		{Code: template.Text, B: 890, C: 2, Line: 149},                     // 492 "No"
-		{Code: template.Text, B: 3049, C: 16, Line: 149},                   // 493 "</Unit_2_Enable>"
-		{Code: template.Field, A: 13, C: 4, Line: 150},                     // 494
-		{Code: template.Copy, A: 14, B: 13, Line: 150},                     // 495
-		{Code: template.Range, A: 14, B: 621, Line: 150},                   // 496
-		{Code: template.Item, A: 14, B: 16, C: 14, Line: 150},              // 497
-		{Code: template.JumpField, A: 16, B: 505, Line: 151},               // 498
-		{Code: template.Text, B: 3065, C: 7, Line: 151},                    // 499 "\n<Unit_"
-		{Code: template.PrintFieldInt, A: 16, Line: 152},                   // 500
-		{Code: template.Text, B: 3072, C: 5, Line: 152},                    // 501 "_Key_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 152},             // 502
-		{Code: template.Text, B: 3077, C: 1, Line: 152},                    // 503 ">"
-		{Code: template.Jump, B: 528, Line: 151},                           // 504
-		{Code: template.Text, B: 3078, C: 12, Line: 153},                   // 505 "\n<Extension_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 154},             // 506
-		{Code: template.Text, B: 2132, C: 2, Line: 154},                    // 507 "_>"
-		{Code: template.Field, A: 17, B: 16, C: 2, Line: 154},              // 508
-		{Code: template.LoadText, A: 19, B: 3090, C: 4, Line: 154},         // 509 "line"
-		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 154},             // 510
-		{Code: template.JumpFalse, A: 18, B: 514, Line: 154},               // 511
-		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 154},             // 512
-		{Code: template.Jump, B: 515, Line: 154},                           // 513
-		{Code: template.Text, B: 3094, C: 8, Line: 154},                    // 514 "Disabled"
-		{Code: template.Text, B: 3102, C: 12, Line: 154},                   // 515 "</Extension_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 154},             // 516
-		{Code: template.Text, B: 3114, C: 15, Line: 154},                   // 517 "_>\n<Short_Name_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 155},             // 518
-		{Code: template.Text, B: 2132, C: 2, Line: 155},                    // 519 "_>"
-		{Code: template.Field, A: 17, B: 16, C: 5, Line: 155},              // 520
-		{Code: template.JumpFalse, A: 17, B: 523, Line: 155},               // 521
-		{Code: template.PrintAs, A: 17, B: 1, Line: 155},                   // 522
-		{Code: template.Text, B: 3129, C: 13, Line: 155},                   // 523 "</Short_Name_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 155},             // 524
-		{Code: template.Text, B: 3142, C: 22, Line: 155},                   // 525 "_>\n<Extended_Function_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 156},             // 526
-		{Code: template.Text, B: 2132, C: 2, Line: 156},                    // 527 "_>"
-		{Code: template.Field, A: 17, B: 16, C: 2, Line: 159},              // 528
-		{Code: template.Lookup, A: 18, B: 17, C: 1, Line: 159},             // 529
-		{Code: template.Copy, A: 19, B: 18, Line: 159},                     // 530
-		{Code: template.LoadText, A: 21, B: 3090, C: 4, Line: 160},         // 531 "line"
-		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 160},             // 532
-		{Code: template.JumpFalse, A: 20, B: 538, Line: 160},               // 533
-		{Code: template.JumpField, A: 16, B: 537, Line: 160},               // 534
-		{Code: template.Fail, B: 3164, C: 55, Line: 160},                   // 535 "a line is on a key of the phone itself, not of a module"
-		{Code: template.Print, A: 22, Line: 160},                           // 536
-		{Code: template.Jump, B: 610, Line: 160},                           // 537
-		{Code: template.LoadText, A: 23, B: 3219, C: 4, Line: 161},         // 538 "none"
-		{Code: template.Equal, A: 22, B: 19, C: 23, Line: 161},             // 539
-		{Code: template.Not, A: 22, B: 22, Line: 161},                      // 540
-		{Code: template.JumpFalse, A: 22, B: 610, Line: 161},               // 541
-		{Code: template.LoadText, A: 24, B: 1294, Line: 162},               // 542 ""
-		{Code: template.Copy, A: 25, B: 24, Line: 162},                     // 543
-		{Code: template.Field, A: 26, B: 16, C: 4, Line: 162},              // 544
-		{Code: template.JumpFalse, A: 26, B: 547, Line: 162},               // 545
-		{Code: template.Copy, A: 25, B: 26, Line: 162},                     // 546
-		{Code: template.LoadText, A: 26, B: 1294, Line: 163},               // 547 ""
-		{Code: template.Copy, A: 27, B: 26, Line: 163},                     // 548
-		{Code: template.Field, A: 28, B: 1, C: 25, Line: 164},              // 549
-		{Code: template.Copy, A: 29, B: 28, Line: 164},                     // 550
-		{Code: template.Range, A: 29, B: 572, Line: 164},                   // 551
-		{Code: template.Item, A: 29, B: 31, C: 29, Line: 164},              // 552
-		{Code: template.Field, A: 32, B: 31, C: 10, Line: 165},             // 553
-		{Code: template.Field, A: 34, B: 16, C: 3, Line: 165},              // 554
-		{Code: template.EqualInt, A: 33, B: 32, C: 34, Line: 165},          // 555
-		{Code: template.JumpFalse, A: 33, B: 571, Line: 165},               // 556
-		{Code: template.Field, A: 35, B: 31, C: 1, Line: 166},              // 557
-		{Code: template.Copy, A: 27, B: 35, Line: 166},                     // 558
-		{Code: template.Field, A: 37, B: 31, C: 8, Line: 167},              // 559
-		{Code: template.Copy, A: 36, B: 37, Line: 167},                     // 560
-		{Code: template.JumpFalse, A: 36, B: 568, Line: 167},               // 561
-		{Code: template.Not, A: 38, B: 25, Line: 167},                      // 562
-		{Code: template.Copy, A: 36, B: 38, Line: 167},                     // 563
-		{Code: template.JumpFalse, A: 36, B: 568, Line: 167},               // 564
-		{Code: template.LoadText, A: 40, B: 3223, C: 7, Line: 167},         // 565 "mailbox"
-		{Code: template.Equal, A: 39, B: 19, C: 40, Line: 167},             // 566
-		{Code: template.Copy, A: 36, B: 39, Line: 167},                     // 567
-		{Code: template.JumpFalse, A: 36, B: 571, Line: 167},               // 568
-		{Code: template.Field, A: 41, B: 31, C: 8, Line: 167},              // 569
-		{Code: template.Copy, A: 25, B: 41, Line: 167},                     // 570
-		{Code: template.Next, A: 29, B: 552, Line: 164},                    // 571
-		{Code: template.Not, A: 28, B: 25, Line: 170},                      // 572
-		{Code: template.JumpFalse, A: 28, B: 576, Line: 170},               // 573
-		{Code: template.Fail, B: 3230, C: 59, Line: 170},                   // 574 "a key for the mailbox needs its number, or that of its line"
-		{Code: template.Print, A: 29, Line: 170},                           // 575
-		{Code: template.LoadText, A: 29, B: 3289, C: 3, Line: 171},         // 576 "blf"
-		{Code: template.Equal, A: 28, B: 19, C: 29, Line: 171},             // 577
-		{Code: template.JumpFalse, A: 28, B: 602, Line: 171},               // 578
-		{Code: template.Field, A: 31, B: 16, C: 6, Line: 172},              // 579
-		{Code: template.Copy, A: 30, B: 31, Line: 172},                     // 580
-		{Code: template.JumpFalse, A: 30, B: 587, Line: 172},               // 581
-		{Code: template.Field, A: 32, B: 16, C: 6, Line: 172},              // 582
-		{Code: template.Field, A: 34, B: 1, C: 10, Line: 172},              // 583
-		{Code: template.Equal, A: 33, B: 32, C: 34, Line: 172},             // 584
-		{Code: template.Not, A: 33, B: 33, Line: 172},                      // 585
-		{Code: template.Copy, A: 30, B: 33, Line: 172},                     // 586
-		{Code: template.JumpFalse, A: 30, B: 590, Line: 172},               // 587
-		{Code: template.Fail, B: 3292, C: 55, Line: 172},                   // 588 "the phone has one pickup code for all keys: pickup_code"
-		{Code: template.Print, A: 35, Line: 172},                           // 589
-		{Code: template.Text, B: 3347, C: 10, Line: 173},                   // 590 "fnc=blf+sd"
-		{Code: template.JumpField, A: 1, B: 593, C: 10, Line: 173},         // 591
-		{Code: template.Text, B: 3357, C: 3, Line: 173},                    // 592 "+cp"
-		{Code: template.Text, B: 3360, C: 5, Line: 173},                    // 593 ";sub="
-		{Code: template.PrintAs, A: 25, B: 3, Line: 173},                   // 594
-		{Code: template.Text, B: 3365, C: 1, Line: 173},                    // 595 "@"
-		{Code: template.Print, A: 27, Line: 173},                           // 596
-		{Code: template.Text, B: 3366, C: 5, Line: 173},                    // 597 ";ext="
-		{Code: template.PrintAs, A: 25, B: 3, Line: 173},                   // 598
-		{Code: template.Text, B: 3365, C: 1, Line: 173},                    // 599 "@"
-		{Code: template.Print, A: 27, Line: 173},                           // 600
-		{Code: template.Jump, B: 606, Line: 171},                           // 601
-		{Code: template.Text, B: 3371, C: 11, Line: 174},                   // 602 "fnc=sd;ext="
-		{Code: template.PrintAs, A: 25, B: 3, Line: 174},                   // 603
-		{Code: template.Text, B: 3365, C: 1, Line: 174},                    // 604 "@"
-		{Code: template.Print, A: 27, Line: 174},                           // 605
-		{Code: template.Field, A: 28, B: 16, C: 5, Line: 175},              // 606
-		{Code: template.JumpFalse, A: 28, B: 610, Line: 175},               // 607
-		{Code: template.Text, B: 3382, C: 5, Line: 175},                    // 608 ";nme="
-		{Code: template.PrintAs, A: 28, Line: 175},                         // 609
-		{Code: template.JumpField, A: 16, B: 617, Line: 177},               // 610
-		{Code: template.Text, B: 3387, C: 7, Line: 177},                    // 611 "</Unit_"
-		{Code: template.PrintFieldInt, A: 16, Line: 177},                   // 612
-		{Code: template.Text, B: 3072, C: 5, Line: 177},                    // 613 "_Key_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 177},             // 614
-		{Code: template.Text, B: 3077, C: 1, Line: 177},                    // 615 ">"
-		{Code: template.Jump, B: 620, Line: 177},                           // 616
-		{Code: template.Text, B: 3394, C: 20, Line: 177},                   // 617 "</Extended_Function_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 177},             // 618
-		{Code: template.Text, B: 2132, C: 2, Line: 177},                    // 619 "_>"
-		{Code: template.Next, A: 14, B: 497, Line: 150},                    // 620
-		{Code: template.Field, A: 13, C: 27, Line: 179},                    // 621
-		{Code: template.Copy, A: 14, B: 13, Line: 179},                     // 622
-		{Code: template.Range, A: 14, B: 650, Line: 179},                   // 623
-		{Code: template.Item, A: 14, B: 16, C: 14, Line: 179},              // 624
-		{Code: template.JumpField, A: 16, B: 636, Line: 180},               // 625
-		{Code: template.Text, B: 3065, C: 7, Line: 180},                    // 626 "\n<Unit_"
-		{Code: template.PrintFieldInt, A: 16, Line: 181},                   // 627
-		{Code: template.Text, B: 3072, C: 5, Line: 181},                    // 628 "_Key_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 181},             // 629
-		{Code: template.Text, B: 3414, C: 8, Line: 181},                    // 630 "></Unit_"
-		{Code: template.PrintFieldInt, A: 16, Line: 181},                   // 631
-		{Code: template.Text, B: 3072, C: 5, Line: 181},                    // 632 "_Key_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 181},             // 633
-		{Code: template.Text, B: 3077, C: 1, Line: 181},                    // 634 ">"
-		{Code: template.Jump, B: 649, Line: 180},                           // 635
-		{Code: template.Text, B: 3078, C: 12, Line: 182},                   // 636 "\n<Extension_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 183},             // 637
-		{Code: template.Text, B: 3422, C: 22, Line: 183},                   // 638 "_>Disabled</Extension_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 183},             // 639
-		{Code: template.Text, B: 3114, C: 15, Line: 183},                   // 640 "_>\n<Short_Name_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 184},             // 641
-		{Code: template.Text, B: 3444, C: 15, Line: 184},                   // 642 "_></Short_Name_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 184},             // 643
-		{Code: template.Text, B: 3142, C: 22, Line: 184},                   // 644 "_>\n<Extended_Function_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 185},             // 645
-		{Code: template.Text, B: 3459, C: 22, Line: 185},                   // 646 "_></Extended_Function_"
-		{Code: template.PrintFieldInt, A: 16, B: 1, Line: 185},             // 647
-		{Code: template.Text, B: 2132, C: 2, Line: 185},                    // 648 "_>"
-		{Code: template.Next, A: 14, B: 624, Line: 179},                    // 649
-		{Code: template.Field, A: 10, C: 29, Line: 189},                    // 650
-		{Code: template.Copy, A: 11, B: 10, Line: 189},                     // 651
-		{Code: template.Range, A: 11, B: 659, Line: 189},                   // 652
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 189},              // 653
-		{Code: template.TextField, A: 13, B: 2946, C: 2, Line: 190},        // 654 "\n<"
-		{Code: template.TextField, A: 13, B: 3077, C: 1, D: 1, Line: 190},  // 655 ">"
-		{Code: template.TextField, A: 13, B: 2956, C: 2, Line: 190},        // 656 "</"
-		{Code: template.Text, B: 3077, C: 1, Line: 190},                    // 657 ">"
-		{Code: template.Next, A: 11, B: 653, Line: 189},                    // 658
-		{Code: template.Copy, A: 10, B: 5, Line: 192},                      // 659
-		{Code: template.JumpFalse, A: 10, B: 667, Line: 192},               // 660
-		{Code: template.Field, A: 12, C: 7, Line: 192},                     // 661
-		{Code: template.Copy, A: 11, B: 12, Line: 192},                     // 662
-		{Code: template.JumpTrue, A: 11, B: 666, Line: 192},                // 663
-		{Code: template.Field, A: 13, C: 8, Line: 192},                     // 664
-		{Code: template.Copy, A: 11, B: 13, Line: 192},                     // 665
-		{Code: template.Copy, A: 10, B: 11, Line: 192},                     // 666
-		{Code: template.JumpFalse, A: 10, B: 685, Line: 192},               // 667
-		{Code: template.Text, B: 3481, C: 23, Line: 193},                   // 668 "\n<router-configuration>"
-		{Code: template.Field, A: 14, C: 7, Line: 195},                     // 669
-		{Code: template.Copy, A: 15, B: 14, Line: 195},                     // 670
-		{Code: template.Range, A: 15, B: 679, Line: 195},                   // 671
-		{Code: template.Item, A: 15, B: 17, C: 18, Line: 195},              // 672
-		{Code: template.LoadInt, A: 20, Line: 196},                         // 673
-		{Code: template.EqualInt, A: 19, B: 18, C: 20, Line: 196},          // 674
-		{Code: template.JumpFalse, A: 19, B: 678, Line: 196},               // 675
-		{Code: template.TextField, A: 17, B: 3504, C: 71, Line: 199},       // 676 "\n<Time_Setup>\n<Time_Server_Mode>manual</Time_Server_Mode>\n<Time_Server>"
-		{Code: template.Text, B: 3575, C: 28, Line: 199},                   // 677 "</Time_Server>\n</Time_Setup>"
-		{Code: template.Next, A: 15, B: 672, Line: 195},                    // 678
-		{Code: template.Field, A: 14, C: 8, Line: 203},                     // 679
-		{Code: template.JumpFalse, A: 14, B: 684, Line: 203},               // 680
-		{Code: template.Text, B: 3603, C: 78, Line: 203},                   // 681 "\n<Web_Login_Admin_Name>admin</Web_Login_Admin_Name>\n<Web_Login_Admin_Password>"
-		{Code: template.Print, A: 14, Line: 205},                           // 682
-		{Code: template.Text, B: 3681, C: 27, Line: 205},                   // 683 "</Web_Login_Admin_Password>"
-		{Code: template.Text, B: 3708, C: 24, Line: 206},                   // 684 "\n</router-configuration>"
-		{Code: template.Text, B: 3732, C: 17, Line: 208},                   // 685 "\n</flat-profile>\n"
+		{Code: template.Text, C: 172, Line: 5},                            // 0 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<flat-profile>\n<Provision_Enable>Yes</Provision_Enable>\n<Resync_On_Reset>Yes</Resync_On_Reset>\n<Resync_From_SIP>Yes</Resync_From_SIP>"
+		{Code: template.Text, B: 172, C: 18, Line: 11},                    // 1 "\n<Resync_Periodic>"
+		{Code: template.PrintFieldInt, B: 21, Line: 12},                   // 2
+		{Code: template.Text, B: 190, C: 132, Line: 12},                   // 3 "</Resync_Periodic>\n<Resync_At__HHmm_></Resync_At__HHmm_>\n<Resync_Trigger_1></Resync_Trigger_1>\n<Resync_Trigger_2></Resync_Trigger_2>"
+		{Code: template.Text, B: 322, C: 22, Line: 17},                    // 4 "\n<Resync_Random_Delay>"
+		{Code: template.JumpField, B: 8, C: 23, Line: 18},                 // 5
+		{Code: template.PrintFieldInt, B: 23, Line: 18},                   // 6
+		{Code: template.Jump, B: 9, Line: 18},                             // 7
+		{Code: template.Text, B: 344, C: 1, Line: 18},                     // 8 "2"
+		{Code: template.Text, B: 345, C: 94, Line: 18},                    // 9 "</Resync_Random_Delay>\n<Resync_Error_Retry_Delay>600,1200,2400,3600</Resync_Error_Retry_Delay>"
+		{Code: template.Text, B: 439, C: 15, Line: 20},                    // 10 "\n<Profile_Rule>"
+		{Code: template.Field, A: 1, C: 20, Line: 22},                     // 11
+		{Code: template.JumpFalse, A: 1, B: 17, Line: 22},                 // 12
+		{Code: template.TextField, B: 454, C: 7, D: 16, Line: 22},         // 13 "[--uid "
+		{Code: template.Text, B: 461, C: 7, Line: 22},                     // 14 " --pwd "
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                    // 15
+		{Code: template.Text, B: 468, C: 1, Line: 22},                     // 16 "]"
+		{Code: template.Field, A: 1, C: 19, Line: 22},                     // 17
+		{Code: template.PrintAs, A: 1, B: 2, Line: 22},                    // 18
+		{Code: template.PrintField, B: 16, Line: 22},                      // 19
+		{Code: template.Text, B: 469, C: 164, Line: 22},                   // 20 ".xml</Profile_Rule>\n<Profile_Rule_B></Profile_Rule_B>\n<Profile_Rule_C></Profile_Rule_C>\n<Profile_Rule_D></Profile_Rule_D>\n<Report_Rule></Report_Rule>\n<Upgrade_Rule>"
+		{Code: template.Field, A: 1, C: 12, Line: 27},                     // 21
+		{Code: template.JumpFalse, A: 1, B: 24, Line: 27},                 // 22
+		{Code: template.PrintAs, A: 1, B: 2, Line: 27},                    // 23
+		{Code: template.Text, B: 633, C: 15, Line: 27},                    // 24 "</Upgrade_Rule>"
+		{Code: template.Copy, A: 1, Line: 28},                             // 25
+		{Code: template.Field, A: 3, C: 30, Line: 29},                     // 26
+		{Code: template.LoadText, A: 4, B: 648, C: 7, Line: 29},           // 27 "adapter"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 29},                  // 28
+		{Code: template.Copy, A: 2, B: 5, Line: 29},                       // 29
+		{Code: template.Field, A: 4, C: 30, Line: 30},                     // 30
+		{Code: template.LoadText, A: 5, B: 655, C: 13, Line: 30},          // 31 "secure-option"
+		{Code: template.Has, A: 6, B: 4, C: 5, Line: 30},                  // 32
+		{Code: template.Copy, A: 3, B: 6, Line: 30},                       // 33
+		{Code: template.Not, A: 4, B: 2, Line: 31},                        // 34
+		{Code: template.JumpFalse, A: 4, B: 239, Line: 31},                // 35
+		{Code: template.Field, A: 5, C: 8, Line: 32},                      // 36
+		{Code: template.JumpFalse, A: 5, B: 41, Line: 32},                 // 37
+		{Code: template.Text, B: 668, C: 15, Line: 32},                    // 38 "\n<Admin_Passwd>"
+		{Code: template.Print, A: 5, Line: 33},                            // 39
+		{Code: template.Text, B: 683, C: 15, Line: 33},                    // 40 "</Admin_Passwd>"
+		{Code: template.Field, A: 5, C: 7, Line: 35},                      // 41
+		{Code: template.Copy, A: 6, B: 5, Line: 35},                       // 42
+		{Code: template.Range, A: 6, B: 54, Line: 35},                     // 43
+		{Code: template.Item, A: 6, B: 8, C: 9, Line: 35},                 // 44
+		{Code: template.LoadInt, A: 11, Line: 36},                         // 45
+		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 36},           // 46
+		{Code: template.JumpFalse, A: 10, B: 51, Line: 36},                // 47
+		{Code: template.TextField, A: 8, B: 698, C: 21, Line: 37},         // 48 "\n<Primary_NTP_Server>"
+		{Code: template.Text, B: 719, C: 21, Line: 37},                    // 49 "</Primary_NTP_Server>"
+		{Code: template.Jump, B: 53, Line: 36},                            // 50
+		{Code: template.TextField, A: 8, B: 740, C: 23, Line: 39},         // 51 "\n<Secondary_NTP_Server>"
+		{Code: template.Text, B: 763, C: 23, Line: 39},                    // 52 "</Secondary_NTP_Server>"
+		{Code: template.Next, A: 6, B: 44, Line: 35},                      // 53
+		{Code: template.Field, A: 5, C: 7, Line: 42},                      // 54
+		{Code: template.JumpFalse, A: 5, B: 61, Line: 42},                 // 55
+		{Code: template.Len, A: 6, B: 5, Line: 43},                        // 56
+		{Code: template.LoadInt, A: 8, B: 1, Line: 43},                    // 57
+		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 43},             // 58
+		{Code: template.JumpFalse, A: 7, B: 61, Line: 43},                 // 59
+		{Code: template.Text, B: 786, C: 46, Line: 43},                    // 60 "\n<Secondary_NTP_Server></Secondary_NTP_Server>"
+		{Code: template.Field, A: 5, C: 24, Line: 47},                     // 61
+		{Code: template.JumpFalse, A: 5, B: 180, Line: 47},                // 62
+		{Code: template.Text, B: 832, C: 12, Line: 47},                    // 63 "\n<Time_Zone>"
+		{Code: template.Field, A: 6, B: 5, C: 1, Line: 50},                // 64
+		{Code: template.LoadText, A: 8, B: 844, C: 1, Line: 50},           // 65 "-"
+		{Code: template.Equal, A: 7, B: 6, C: 8, Line: 50},                // 66
+		{Code: template.JumpFalse, A: 7, B: 74, Line: 50},                 // 67
+		{Code: template.Field, A: 9, B: 5, C: 2, Line: 50},                // 68
+		{Code: template.Field, A: 10, B: 5, C: 3, Line: 50},               // 69
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 50},                // 70
+		{Code: template.LookupInt, A: 12, B: 11, C: 5, Line: 50},          // 71
+		{Code: template.Print, A: 12, Line: 50},                           // 72
+		{Code: template.Jump, B: 79, Line: 50},                            // 73
+		{Code: template.Field, A: 9, B: 5, C: 2, Line: 50},                // 74
+		{Code: template.Field, A: 10, B: 5, C: 3, Line: 50},               // 75
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 50},                // 76
+		{Code: template.LookupInt, A: 12, B: 11, C: 4, Line: 50},          // 77
+		{Code: template.Print, A: 12, Line: 50},                           // 78
+		{Code: template.Text, B: 845, C: 42, Line: 50},                    // 79 "</Time_Zone>\n<Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 5, B: 83, C: 4, Line: 51},           // 80
+		{Code: template.Text, B: 887, C: 3, Line: 51},                     // 81 "Yes"
+		{Code: template.Jump, B: 84, Line: 51},                            // 82
+		{Code: template.Text, B: 890, C: 2, Line: 51},                     // 83 "No"
+		{Code: template.Text, B: 892, C: 30, Line: 51},                    // 84 "</Daylight_Saving_Time_Enable>"
+		{Code: template.JumpField, A: 5, B: 180, C: 4, Line: 52},          // 85
+		{Code: template.Text, B: 922, C: 34, Line: 52},                    // 86 "\n<Daylight_Saving_Time_Rule>start="
+		{Code: template.Field, A: 6, B: 5, C: 6, Line: 53},                // 87
+		{Code: template.Field, A: 7, B: 6, C: 5, Line: 213},               // 88
+		{Code: template.Not, A: 8, B: 7, Line: 213},                       // 89
+		{Code: template.JumpFalse, A: 8, B: 93, Line: 213},                // 90
+		{Code: template.Fail, B: 956, C: 49, Line: 213},                   // 91 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 9, Line: 213},                           // 92
+		{Code: template.PrintFieldInt, A: 6, Line: 214},                   // 93
+		{Code: template.Text, B: 1005, C: 1, Line: 214},                   // 94 "/"
+		{Code: template.Field, A: 7, B: 6, C: 1, Line: 215},               // 95
+		{Code: template.LoadInt, A: 9, B: 5, Line: 215},                   // 96
+		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 215},            // 97
+		{Code: template.JumpFalse, A: 8, B: 101, Line: 215},               // 98
+		{Code: template.Text, B: 1006, C: 2, Line: 215},                   // 99 "-1"
+		{Code: template.Jump, B: 120, Line: 215},                          // 100
+		{Code: template.Field, A: 10, B: 6, C: 1, Line: 215},              // 101
+		{Code: template.LoadInt, A: 12, B: 4, Line: 215},                  // 102
+		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 215},         // 103
+		{Code: template.JumpFalse, A: 11, B: 107, Line: 215},              // 104
+		{Code: template.Text, B: 1008, C: 2, Line: 215},                   // 105 "22"
+		{Code: template.Jump, B: 120, Line: 215},                          // 106
+		{Code: template.Field, A: 13, B: 6, C: 1, Line: 215},              // 107
+		{Code: template.LoadInt, A: 15, B: 3, Line: 215},                  // 108
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 215},         // 109
+		{Code: template.JumpFalse, A: 14, B: 113, Line: 215},              // 110
+		{Code: template.Text, B: 1010, C: 2, Line: 215},                   // 111 "15"
+		{Code: template.Jump, B: 120, Line: 215},                          // 112
+		{Code: template.Field, A: 16, B: 6, C: 1, Line: 215},              // 113
+		{Code: template.LoadInt, A: 18, B: 2, Line: 215},                  // 114
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 215},         // 115
+		{Code: template.JumpFalse, A: 17, B: 119, Line: 215},              // 116
+		{Code: template.Text, B: 1012, C: 1, Line: 215},                   // 117 "8"
+		{Code: template.Jump, B: 120, Line: 215},                          // 118
+		{Code: template.Text, B: 1013, C: 1, Line: 215},                   // 119 "1"
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                   // 120 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 216},             // 121
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                   // 122 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 4, Line: 216},             // 123
+		{Code: template.Text, B: 1014, C: 4, Line: 216},                   // 124 ":0:0"
+		{Code: template.Text, B: 1018, C: 5, Line: 53},                    // 125 ";end="
+		{Code: template.Field, A: 6, B: 5, C: 7, Line: 53},                // 126
+		{Code: template.Field, A: 7, B: 6, C: 5, Line: 213},               // 127
+		{Code: template.Not, A: 8, B: 7, Line: 213},                       // 128
+		{Code: template.JumpFalse, A: 8, B: 132, Line: 213},               // 129
+		{Code: template.Fail, B: 956, C: 49, Line: 213},                   // 130 "the phone cannot express when summer time changes"
+		{Code: template.Print, A: 9, Line: 213},                           // 131
+		{Code: template.PrintFieldInt, A: 6, Line: 214},                   // 132
+		{Code: template.Text, B: 1005, C: 1, Line: 214},                   // 133 "/"
+		{Code: template.Field, A: 7, B: 6, C: 1, Line: 215},               // 134
+		{Code: template.LoadInt, A: 9, B: 5, Line: 215},                   // 135
+		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 215},            // 136
+		{Code: template.JumpFalse, A: 8, B: 140, Line: 215},               // 137
+		{Code: template.Text, B: 1006, C: 2, Line: 215},                   // 138 "-1"
+		{Code: template.Jump, B: 159, Line: 215},                          // 139
+		{Code: template.Field, A: 10, B: 6, C: 1, Line: 215},              // 140
+		{Code: template.LoadInt, A: 12, B: 4, Line: 215},                  // 141
+		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 215},         // 142
+		{Code: template.JumpFalse, A: 11, B: 146, Line: 215},              // 143
+		{Code: template.Text, B: 1008, C: 2, Line: 215},                   // 144 "22"
+		{Code: template.Jump, B: 159, Line: 215},                          // 145
+		{Code: template.Field, A: 13, B: 6, C: 1, Line: 215},              // 146
+		{Code: template.LoadInt, A: 15, B: 3, Line: 215},                  // 147
+		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 215},         // 148
+		{Code: template.JumpFalse, A: 14, B: 152, Line: 215},              // 149
+		{Code: template.Text, B: 1010, C: 2, Line: 215},                   // 150 "15"
+		{Code: template.Jump, B: 159, Line: 215},                          // 151
+		{Code: template.Field, A: 16, B: 6, C: 1, Line: 215},              // 152
+		{Code: template.LoadInt, A: 18, B: 2, Line: 215},                  // 153
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 215},         // 154
+		{Code: template.JumpFalse, A: 17, B: 158, Line: 215},              // 155
+		{Code: template.Text, B: 1012, C: 1, Line: 215},                   // 156 "8"
+		{Code: template.Jump, B: 159, Line: 215},                          // 157
+		{Code: template.Text, B: 1013, C: 1, Line: 215},                   // 158 "1"
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                   // 159 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 216},             // 160
+		{Code: template.Text, B: 1005, C: 1, Line: 216},                   // 161 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 4, Line: 216},             // 162
+		{Code: template.Text, B: 1014, C: 4, Line: 216},                   // 163 ":0:0"
+		{Code: template.Text, B: 1023, C: 6, Line: 53},                    // 164 ";save="
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 54},                // 165
+		{Code: template.LoadInt, A: 8, B: 60, Line: 54},                   // 166
+		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 54},             // 167
+		{Code: template.JumpFalse, A: 7, B: 171, Line: 54},                // 168
+		{Code: template.Text, B: 1029, C: 5, Line: 54},                    // 169 "1:0:0"
+		{Code: template.Jump, B: 179, Line: 54},                           // 170
+		{Code: template.Field, A: 9, B: 5, C: 5, Line: 54},                // 171
+		{Code: template.LoadInt, A: 11, B: 120, Line: 54},                 // 172
+		{Code: template.EqualInt, A: 10, B: 9, C: 11, Line: 54},           // 173
+		{Code: template.JumpFalse, A: 10, B: 177, Line: 54},               // 174
+		{Code: template.Text, B: 1034, C: 5, Line: 54},                    // 175 "2:0:0"
+		{Code: template.Jump, B: 179, Line: 54},                           // 176
+		{Code: template.Fail, B: 1039, C: 53, Line: 54},                   // 177 "the phone cannot express how much summer time changes"
+		{Code: template.Print, A: 12, Line: 54},                           // 178
+		{Code: template.Text, B: 1092, C: 28, Line: 54},                   // 179 "</Daylight_Saving_Time_Rule>"
+		{Code: template.Field, A: 5, C: 6, Line: 57},                      // 180
+		{Code: template.JumpFalse, A: 5, B: 189, Line: 57},                // 181
+		{Code: template.Text, B: 1120, C: 21, Line: 57},                   // 182 "\n<Language_Selection>"
+		{Code: template.Lookup, A: 6, B: 5, C: 2, Line: 58},               // 183
+		{Code: template.Print, A: 6, Line: 58},                            // 184
+		{Code: template.Text, B: 1141, C: 30, Line: 58},                   // 185 "</Language_Selection>\n<Locale>"
+		{Code: template.Lookup, A: 6, B: 5, C: 3, Line: 59},               // 186
+		{Code: template.Print, A: 6, Line: 59},                            // 187
+		{Code: template.Text, B: 1171, C: 9, Line: 59},                    // 188 "</Locale>"
+		{Code: template.Text, B: 1180, C: 29, Line: 60},                   // 189 "\n<XML_Directory_Service_Name>"
+		{Code: template.Field, A: 5, C: 11, Line: 61},                     // 190
+		{Code: template.JumpField, A: 5, B: 194, C: 1, Line: 61},          // 191
+		{Code: template.Field, A: 6, C: 11, Line: 61},                     // 192
+		{Code: template.PrintField, A: 6, Line: 61},                       // 193
+		{Code: template.Text, B: 1209, C: 57, Line: 61},                   // 194 "</XML_Directory_Service_Name>\n<XML_Directory_Service_URL>"
+		{Code: template.Field, A: 5, C: 11, Line: 62},                     // 195
+		{Code: template.JumpField, A: 5, B: 199, C: 1, Line: 62},          // 196
+		{Code: template.Field, A: 6, C: 11, Line: 62},                     // 197
+		{Code: template.PrintField, A: 6, B: 1, Line: 62},                 // 198
+		{Code: template.Text, B: 1266, C: 28, Line: 62},                   // 199 "</XML_Directory_Service_URL>"
+		{Code: template.LoadText, A: 6, B: 1294, Line: 65},                // 200 ""
+		{Code: template.Copy, A: 5, B: 6, Line: 65},                       // 201
+		{Code: template.LoadText, A: 7, B: 890, C: 2, Line: 66},           // 202 "No"
+		{Code: template.Copy, A: 6, B: 7, Line: 66},                       // 203
+		{Code: template.Field, A: 7, C: 25, Line: 67},                     // 204
+		{Code: template.Copy, A: 8, B: 7, Line: 67},                       // 205
+		{Code: template.Range, A: 8, B: 223, Line: 67},                    // 206
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 67},                // 207
+		{Code: template.Field, A: 12, B: 10, C: 8, Line: 68},              // 208
+		{Code: template.Copy, A: 11, B: 12, Line: 68},                     // 209
+		{Code: template.JumpFalse, A: 11, B: 213, Line: 68},               // 210
+		{Code: template.Not, A: 13, B: 5, Line: 68},                       // 211
+		{Code: template.Copy, A: 11, B: 13, Line: 68},                     // 212
+		{Code: template.JumpFalse, A: 11, B: 216, Line: 68},               // 213
+		{Code: template.Field, A: 14, B: 10, C: 8, Line: 68},              // 214
+		{Code: template.Copy, A: 5, B: 14, Line: 68},                      // 215
+		{Code: template.Field, A: 11, B: 10, C: 7, Line: 69},              // 216
+		{Code: template.LoadText, A: 13, B: 1294, C: 8, Line: 69},         // 217 "optional"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 69},             // 218
+		{Code: template.JumpFalse, A: 12, B: 222, Line: 69},               // 219
+		{Code: template.LoadText, A: 14, B: 887, C: 3, Line: 69},          // 220 "Yes"
+		{Code: template.Copy, A: 6, B: 14, Line: 69},                      // 221
+		{Code: template.Next, A: 8, B: 207, Line: 67},                     // 222
+		{Code: template.Text, B: 1302, C: 20, Line: 70},                   // 223 "\n<Voice_Mail_Number>"
+		{Code: template.Print, A: 5, Line: 71},                            // 224
+		{Code: template.Text, B: 1322, C: 20, Line: 71},                   // 225 "</Voice_Mail_Number>"
+		{Code: template.Text, B: 1342, C: 103, Line: 72},                  // 226 "\n<SRTP_Method>s-descriptor</SRTP_Method>\n<Secure_Call_Serv>Yes</Secure_Call_Serv>\n<Secure_Call_Setting>"
+		{Code: template.Print, A: 6, Line: 75},                            // 227
+		{Code: template.Text, B: 1445, C: 22, Line: 75},                   // 228 "</Secure_Call_Setting>"
+		{Code: template.Field, A: 7, C: 10, Line: 76},                     // 229
+		{Code: template.JumpFalse, A: 7, B: 236, Line: 76},                // 230
+		{Code: template.Text, B: 1467, C: 19, Line: 76},                   // 231 "\n<Call_Pickup_Code>"
+		{Code: template.Print, A: 7, Line: 77},                            // 232
+		{Code: template.Text, B: 1486, C: 56, Line: 77},                   // 233 "</Call_Pickup_Code>\n<Attendant_Console_Call_Pickup_Code>"
+		{Code: template.Print, A: 7, Line: 78},                            // 234
+		{Code: template.Text, B: 1542, C: 37, Line: 78},                   // 235 "</Attendant_Console_Call_Pickup_Code>"
+		{Code: template.Text, B: 1579, C: 99, Line: 79},                   // 236 "\n<Sub_Min_Expires>10</Sub_Min_Expires>\n<Sub_Max_Expires>86400</Sub_Max_Expires>\n<Subscribe_Expires>"
+		{Code: template.PrintFieldInt, B: 22, Line: 82},                   // 237
+		{Code: template.Text, B: 1678, C: 76, Line: 82},                   // 238 "</Subscribe_Expires>\n<Subscribe_Retry_Interval>60</Subscribe_Retry_Interval>"
+		{Code: template.Text, B: 1754, C: 328, Line: 86},                  // 239 "\n<Reg_Min_Expires>1</Reg_Min_Expires>\n<Reg_Max_Expires>86400</Reg_Max_Expires>\n<Reg_Retry_Intvl>30</Reg_Retry_Intvl>\n<Reg_Retry_Random_Delay>30</Reg_Retry_Random_Delay>\n<Reg_Retry_Intvl_Cap>600</Reg_Retry_Intvl_Cap>\n<Reg_Retry_Long_Intvl>1200</Reg_Retry_Long_Intvl>\n<Reg_Retry_Long_Random_Delay>300</Reg_Retry_Long_Random_Delay>"
+		{Code: template.Field, A: 4, C: 25, Line: 94},                     // 240
+		{Code: template.Copy, A: 5, B: 4, Line: 94},                       // 241
+		{Code: template.Range, A: 5, B: 447, Line: 94},                    // 242
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 94},                 // 243
+		{Code: template.Field, A: 9, B: 7, C: 10, Line: 95},               // 244
+		{Code: template.Copy, A: 8, B: 9, Line: 95},                       // 245
+		{Code: template.TextInt, A: 8, B: 2082, C: 14, Line: 96},          // 246 "\n<Line_Enable_"
+		{Code: template.TextInt, A: 8, B: 2096, C: 19, Line: 96},          // 247 "_>Yes</Line_Enable_"
+		{Code: template.TextInt, A: 8, B: 2115, C: 17, Line: 97},          // 248 "_>\n<Display_Name_"
+		{Code: template.TextField, A: 7, B: 2132, C: 2, D: 15, Line: 97},  // 249 "_>"
+		{Code: template.TextInt, A: 8, B: 2134, C: 15, Line: 97},          // 250 "</Display_Name_"
+		{Code: template.TextInt, A: 8, B: 2149, C: 12, Line: 98},          // 251 "_>\n<User_ID_"
+		{Code: template.TextField, A: 7, B: 2132, C: 2, D: 11, Line: 98},  // 252 "_>"
+		{Code: template.TextInt, A: 8, B: 2161, C: 10, Line: 98},          // 253 "</User_ID_"
+		{Code: template.TextInt, A: 8, B: 2171, C: 16, Line: 99},          // 254 "_>\n<Use_Auth_ID_"
+		{Code: template.TextInt, A: 8, B: 2187, C: 19, Line: 99},          // 255 "_>Yes</Use_Auth_ID_"
+		{Code: template.TextInt, A: 8, B: 2206, C: 12, Line: 100},         // 256 "_>\n<Auth_ID_"
+		{Code: template.TextField, A: 7, B: 2132, C: 2, D: 12, Line: 100}, // 257 "_>"
+		{Code: template.TextInt, A: 8, B: 2218, C: 10, Line: 100},         // 258 "</Auth_ID_"
+		{Code: template.TextInt, A: 8, B: 2228, C: 13, Line: 101},         // 259 "_>\n<Password_"
+		{Code: template.TextField, A: 7, B: 2132, C: 2, D: 13, Line: 101}, // 260 "_>"
+		{Code: template.TextInt, A: 8, B: 2241, C: 11, Line: 101},         // 261 "</Password_"
+		{Code: template.TextInt, A: 8, B: 2252, C: 10, Line: 102},         // 262 "_>\n<Proxy_"
+		{Code: template.TextField, A: 7, B: 2132, C: 2, D: 1, Line: 102},  // 263 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 2, Line: 102},               // 264
+		{Code: template.JumpFalse, A: 9, B: 267, Line: 102},               // 265
+		{Code: template.TextInt, A: 9, B: 2262, C: 1, Line: 102},          // 266 ":"
+		{Code: template.TextInt, A: 8, B: 2263, C: 8, Line: 102},          // 267 "</Proxy_"
+		{Code: template.TextInt, A: 8, B: 2271, C: 23, Line: 103},         // 268 "_>\n<Use_Outbound_Proxy_"
+		{Code: template.Text, B: 2132, C: 2, Line: 103},                   // 269 "_>"
+		{Code: template.JumpField, A: 7, B: 273, C: 4, Line: 103},         // 270
+		{Code: template.Text, B: 887, C: 3, Line: 103},                    // 271 "Yes"
+		{Code: template.Jump, B: 274, Line: 103},                          // 272
+		{Code: template.Text, B: 890, C: 2, Line: 103},                    // 273 "No"
+		{Code: template.TextInt, A: 8, B: 2294, C: 21, Line: 103},         // 274 "</Use_Outbound_Proxy_"
+		{Code: template.TextInt, A: 8, B: 2315, C: 19, Line: 104},         // 275 "_>\n<Outbound_Proxy_"
+		{Code: template.Text, B: 2132, C: 2, Line: 104},                   // 276 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 4, Line: 104},               // 277
+		{Code: template.JumpFalse, A: 9, B: 280, Line: 104},               // 278
+		{Code: template.Print, A: 9, Line: 104},                           // 279
+		{Code: template.Field, A: 9, B: 7, C: 5, Line: 104},               // 280
+		{Code: template.JumpFalse, A: 9, B: 283, Line: 104},               // 281
+		{Code: template.TextInt, A: 9, B: 2262, C: 1, Line: 104},          // 282 ":"
+		{Code: template.TextInt, A: 8, B: 2334, C: 17, Line: 104},         // 283 "</Outbound_Proxy_"
+		{Code: template.TextInt, A: 8, B: 2351, C: 18, Line: 105},         // 284 "_>\n<SIP_Transport_"
+		{Code: template.Text, B: 2132, C: 2, Line: 105},                   // 285 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 3, Line: 105},               // 286
+		{Code: template.Lookup, A: 10, B: 9, C: 7, Line: 105},             // 287
+		{Code: template.Print, A: 10, Line: 105},                          // 288
+		{Code: template.TextInt, A: 8, B: 2369, C: 16, Line: 105},         // 289 "</SIP_Transport_"
+		{Code: template.TextInt, A: 8, B: 2385, C: 16, Line: 106},         // 290 "_>\n<Use_DNS_SRV_"
+		{Code: template.Text, B: 2132, C: 2, Line: 106},                   // 291 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 3, Line: 106},               // 292
+		{Code: template.LoadText, A: 11, B: 2401, C: 9, Line: 106},        // 293 "dns-naptr"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 106},             // 294
+		{Code: template.JumpFalse, A: 10, B: 298, Line: 106},              // 295
+		{Code: template.Text, B: 887, C: 3, Line: 106},                    // 296 "Yes"
+		{Code: template.Jump, B: 299, Line: 106},                          // 297
+		{Code: template.Text, B: 890, C: 2, Line: 106},                    // 298 "No"
+		{Code: template.TextInt, A: 8, B: 2410, C: 14, Line: 106},         // 299 "</Use_DNS_SRV_"
+		{Code: template.TextInt, A: 8, B: 2424, C: 24, Line: 107},         // 300 "_>\n<DNS_SRV_Auto_Prefix_"
+		{Code: template.Text, B: 2132, C: 2, Line: 107},                   // 301 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 3, Line: 107},               // 302
+		{Code: template.LoadText, A: 11, B: 2401, C: 9, Line: 107},        // 303 "dns-naptr"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 107},             // 304
+		{Code: template.JumpFalse, A: 10, B: 308, Line: 107},              // 305
+		{Code: template.Text, B: 887, C: 3, Line: 107},                    // 306 "Yes"
+		{Code: template.Jump, B: 309, Line: 107},                          // 307
+		{Code: template.Text, B: 890, C: 2, Line: 107},                    // 308 "No"
+		{Code: template.TextInt, A: 8, B: 2448, C: 22, Line: 107},         // 309 "</DNS_SRV_Auto_Prefix_"
+		{Code: template.TextInt, A: 8, B: 2470, C: 13, Line: 108},         // 310 "_>\n<Register_"
+		{Code: template.TextInt, A: 8, B: 2483, C: 16, Line: 108},         // 311 "_>Yes</Register_"
+		{Code: template.TextInt, A: 8, B: 2499, C: 21, Line: 109},         // 312 "_>\n<Register_Expires_"
+		{Code: template.Text, B: 2132, C: 2, Line: 109},                   // 313 "_>"
+		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 109},            // 314
+		{Code: template.TextInt, A: 8, B: 2520, C: 19, Line: 109},         // 315 "</Register_Expires_"
+		{Code: template.Text, B: 2132, C: 2, Line: 109},                   // 316 "_>"
+		{Code: template.JumpFalse, A: 3, B: 326, Line: 110},               // 317
+		{Code: template.TextInt, A: 8, B: 2539, C: 21, Line: 111},         // 318 "\n<Secure_Call_Option_"
+		{Code: template.Text, B: 2132, C: 2, Line: 111},                   // 319 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 7, Line: 111},               // 320
+		{Code: template.Lookup, A: 10, B: 9, C: 6, Line: 111},             // 321
+		{Code: template.Print, A: 10, Line: 111},                          // 322
+		{Code: template.TextInt, A: 8, B: 2560, C: 21, Line: 111},         // 323 "</Secure_Call_Option_"
+		{Code: template.Text, B: 2132, C: 2, Line: 111},                   // 324 "_>"
+		{Code: template.Jump, B: 332, Line: 110},                          // 325
+		{Code: template.Field, A: 9, B: 7, C: 7, Line: 112},               // 326
+		{Code: template.LoadText, A: 11, B: 2581, C: 8, Line: 112},        // 327 "required"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 112},             // 328
+		{Code: template.JumpFalse, A: 10, B: 332, Line: 112},              // 329
+		{Code: template.Fail, B: 2589, C: 48, Line: 112},                  // 330 "the phone cannot insist on encrypted calls: srtp"
+		{Code: template.Print, A: 12, Line: 112},                          // 331
+		{Code: template.JumpFalse, A: 2, B: 341, Line: 114},               // 332
+		{Code: template.TextInt, A: 8, B: 2637, C: 13, Line: 115},         // 333 "\n<Mailbox_ID_"
+		{Code: template.Text, B: 2132, C: 2, Line: 115},                   // 334 "_>"
+		{Code: template.Field, A: 9, B: 7, C: 8, Line: 115},               // 335
+		{Code: template.JumpFalse, A: 9, B: 338, Line: 115},               // 336
+		{Code: template.Print, A: 9, Line: 115},                           // 337
+		{Code: template.TextInt, A: 8, B: 2650, C: 13, Line: 115},         // 338 "</Mailbox_ID_"
+		{Code: template.Text, B: 2132, C: 2, Line: 115},                   // 339 "_>"
+		{Code: template.Jump, B: 344, Line: 114},                          // 340
+		{Code: template.TextInt, A: 8, B: 2663, C: 20, Line: 118},         // 341 "\n<Voice_Mail_Server_"
+		{Code: template.TextInt, A: 8, B: 2683, C: 22, Line: 118},         // 342 "_></Voice_Mail_Server_"
+		{Code: template.Text, B: 2132, C: 2, Line: 118},                   // 343 "_>"
+		{Code: template.JumpField, A: 1, B: 446, C: 28, Line: 120},        // 344
+		{Code: template.LoadText, A: 10, B: 2705, C: 11, Line: 122},       // 345 "Unspecified"
+		{Code: template.Copy, A: 9, B: 10, Line: 122},                     // 346
+		{Code: template.LoadText, A: 11, B: 2705, C: 11, Line: 122},       // 347 "Unspecified"
+		{Code: template.Copy, A: 10, B: 11, Line: 122},                    // 348
+		{Code: template.LoadText, A: 12, B: 2705, C: 11, Line: 122},       // 349 "Unspecified"
+		{Code: template.Copy, A: 11, B: 12, Line: 122},                    // 350
+		{Code: template.Field, A: 12, B: 1, C: 28, Line: 123},             // 351
+		{Code: template.Copy, A: 13, B: 12, Line: 123},                    // 352
+		{Code: template.Range, A: 13, B: 389, Line: 123},                  // 353
+		{Code: template.Item, A: 13, B: 15, C: 13, Line: 123},             // 354
+		{Code: template.Copy, A: 16, B: 2, Line: 124},                     // 355
+		{Code: template.JumpFalse, A: 16, B: 364, Line: 124},              // 356
+		{Code: template.Field, A: 17, B: 15, C: 1, Line: 124},             // 357
+		{Code: template.Copy, A: 16, B: 17, Line: 124},                    // 358
+		{Code: template.JumpFalse, A: 16, B: 364, Line: 124},              // 359
+		{Code: template.Field, A: 18, B: 15, Line: 124},                   // 360
+		{Code: template.LoadText, A: 20, B: 2716, C: 4, Line: 124},        // 361 "g722"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 124},            // 362
+		{Code: template.Copy, A: 16, B: 19, Line: 124},                    // 363
+		{Code: template.JumpFalse, A: 16, B: 367, Line: 124},              // 364
+		{Code: template.Fail, B: 2720, C: 30, Line: 124},                  // 365 "an adapter has no g722: codecs"
+		{Code: template.Print, A: 21, Line: 124},                          // 366
+		{Code: template.Field, A: 16, B: 15, C: 2, Line: 125},             // 367
+		{Code: template.LoadInt, A: 18, B: 1, Line: 125},                  // 368
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 125},         // 369
+		{Code: template.JumpFalse, A: 17, B: 374, Line: 125},              // 370
+		{Code: template.Field, A: 19, B: 15, Line: 125},                   // 371
+		{Code: template.Lookup, A: 20, B: 19, Line: 125},                  // 372
+		{Code: template.Copy, A: 9, B: 20, Line: 125},                     // 373
+		{Code: template.Field, A: 16, B: 15, C: 2, Line: 126},             // 374
+		{Code: template.LoadInt, A: 18, B: 2, Line: 126},                  // 375
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 126},         // 376
+		{Code: template.JumpFalse, A: 17, B: 381, Line: 126},              // 377
+		{Code: template.Field, A: 19, B: 15, Line: 126},                   // 378
+		{Code: template.Lookup, A: 20, B: 19, Line: 126},                  // 379
+		{Code: template.Copy, A: 10, B: 20, Line: 126},                    // 380
+		{Code: template.Field, A: 16, B: 15, C: 2, Line: 127},             // 381
+		{Code: template.LoadInt, A: 18, B: 3, Line: 127},                  // 382
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 127},         // 383
+		{Code: template.JumpFalse, A: 17, B: 388, Line: 127},              // 384
+		{Code: template.Field, A: 19, B: 15, Line: 127},                   // 385
+		{Code: template.Lookup, A: 20, B: 19, Line: 127},                  // 386
+		{Code: template.Copy, A: 11, B: 20, Line: 127},                    // 387
+		{Code: template.Next, A: 13, B: 354, Line: 123},                   // 388
+		{Code: template.TextInt, A: 8, B: 2750, C: 18, Line: 129},         // 389 "\n<Preferred_Codec_"
+		{Code: template.Text, B: 2132, C: 2, Line: 129},                   // 390 "_>"
+		{Code: template.Print, A: 9, Line: 129},                           // 391
+		{Code: template.TextInt, A: 8, B: 2768, C: 18, Line: 129},         // 392 "</Preferred_Codec_"
+		{Code: template.TextInt, A: 8, B: 2786, C: 27, Line: 130},         // 393 "_>\n<Second_Preferred_Codec_"
+		{Code: template.Text, B: 2132, C: 2, Line: 130},                   // 394 "_>"
+		{Code: template.Print, A: 10, Line: 130},                          // 395
+		{Code: template.TextInt, A: 8, B: 2813, C: 25, Line: 130},         // 396 "</Second_Preferred_Codec_"
+		{Code: template.TextInt, A: 8, B: 2838, C: 26, Line: 131},         // 397 "_>\n<Third_Preferred_Codec_"
+		{Code: template.Text, B: 2132, C: 2, Line: 131},                   // 398 "_>"
+		{Code: template.Print, A: 11, Line: 131},                          // 399
+		{Code: template.TextInt, A: 8, B: 2864, C: 24, Line: 131},         // 400 "</Third_Preferred_Codec_"
+		{Code: template.TextInt, A: 8, B: 2888, C: 24, Line: 132},         // 401 "_>\n<Use_Pref_Codec_Only_"
+		{Code: template.TextInt, A: 8, B: 2912, C: 26, Line: 132},         // 402 "_>No</Use_Pref_Codec_Only_"
+		{Code: template.Text, B: 2132, C: 2, Line: 132},                   // 403 "_>"
+		{Code: template.Field, A: 12, B: 1, C: 28, Line: 133},             // 404
+		{Code: template.Copy, A: 13, B: 12, Line: 133},                    // 405
+		{Code: template.Range, A: 13, B: 446, Line: 133},                  // 406
+		{Code: template.Item, A: 13, B: 15, C: 13, Line: 133},             // 407
+		{Code: template.Field, A: 17, B: 15, Line: 134},                   // 408
+		{Code: template.LoadText, A: 19, B: 2938, C: 4, Line: 134},        // 409 "pcma"
+		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 134},            // 410
+		{Code: template.Not, A: 18, B: 18, Line: 134},                     // 411
+		{Code: template.Copy, A: 16, B: 18, Line: 134},                    // 412
+		{Code: template.JumpFalse, A: 16, B: 428, Line: 134},              // 413
+		{Code: template.Field, A: 20, B: 15, Line: 134},                   // 414
+		{Code: template.LoadText, A: 22, B: 2942, C: 4, Line: 134},        // 415 "pcmu"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 134},            // 416
+		{Code: template.Not, A: 21, B: 21, Line: 134},                     // 417
+		{Code: template.Copy, A: 16, B: 21, Line: 134},                    // 418
+		{Code: template.JumpFalse, A: 16, B: 428, Line: 134},              // 419
+		{Code: template.Copy, A: 23, B: 2, Line: 134},                     // 420
+		{Code: template.JumpFalse, A: 23, B: 426, Line: 134},              // 421
+		{Code: template.Field, A: 24, B: 15, Line: 134},                   // 422
+		{Code: template.LoadText, A: 26, B: 2716, C: 4, Line: 134},        // 423 "g722"
+		{Code: template.Equal, A: 25, B: 24, C: 26, Line: 134},            // 424
+		{Code: template.Copy, A: 23, B: 25, Line: 134},                    // 425
+		{Code: template.Not, A: 27, B: 23, Line: 134},                     // 426
+		{Code: template.Copy, A: 16, B: 27, Line: 134},                    // 427
+		{Code: template.JumpFalse, A: 16, B: 445, Line: 134},              // 428
+		{Code: template.Text, B: 2946, C: 2, Line: 134},                   // 429 "\n<"
+		{Code: template.Field, A: 28, B: 15, Line: 135},                   // 430
+		{Code: template.Lookup, A: 29, B: 28, Line: 135},                  // 431
+		{Code: template.Print, A: 29, Line: 135},                          // 432
+		{Code: template.TextInt, A: 8, B: 2948, C: 8, Line: 135},          // 433 "_Enable_"
+		{Code: template.Text, B: 2132, C: 2, Line: 135},                   // 434 "_>"
+		{Code: template.JumpField, A: 15, B: 438, C: 1, Line: 135},        // 435
+		{Code: template.Text, B: 887, C: 3, Line: 135},                    // 436 "Yes"
+		{Code: template.Jump, B: 439, Line: 135},                          // 437
+		{Code: template.Text, B: 890, C: 2, Line: 135},                    // 438 "No"
+		{Code: template.Text, B: 2956, C: 2, Line: 135},                   // 439 "</"
+		{Code: template.Field, A: 28, B: 15, Line: 135},                   // 440
+		{Code: template.Lookup, A: 29, B: 28, Line: 135},                  // 441
+		{Code: template.Print, A: 29, Line: 135},                          // 442
+		{Code: template.TextInt, A: 8, B: 2948, C: 8, Line: 135},          // 443 "_Enable_"
+		{Code: template.Text, B: 2132, C: 2, Line: 135},                   // 444 "_>"
+		{Code: template.Next, A: 13, B: 407, Line: 133},                   // 445
+		{Code: template.Next, A: 5, B: 243, Line: 94},                     // 446
+		{Code: template.Field, A: 4, C: 26, Line: 140},                    // 447
+		{Code: template.Copy, A: 5, B: 4, Line: 140},                      // 448
+		{Code: template.Range, A: 5, B: 465, Line: 140},                   // 449
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 140},                // 450
+		{Code: template.Text, B: 2082, C: 14, Line: 140},                  // 451 "\n<Line_Enable_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 141},             // 452
+		{Code: template.Text, B: 2958, C: 18, Line: 141},                  // 453 "_>No</Line_Enable_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 141},             // 454
+		{Code: template.Text, B: 2149, C: 12, Line: 141},                  // 455 "_>\n<User_ID_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 142},             // 456
+		{Code: template.Text, B: 2976, C: 12, Line: 142},                  // 457 "_></User_ID_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 142},             // 458
+		{Code: template.Text, B: 2228, C: 13, Line: 142},                  // 459 "_>\n<Password_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 143},             // 460
+		{Code: template.Text, B: 2988, C: 13, Line: 143},                  // 461 "_></Password_"
+		{Code: template.PrintFieldInt, A: 7, B: 1, Line: 143},             // 462
+		{Code: template.Text, B: 2132, C: 2, Line: 143},                   // 463 "_>"
+		{Code: template.Next, A: 5, B: 450, Line: 140},                    // 464
+		{Code: template.Not, A: 4, B: 2, Line: 145},                       // 465
+		{Code: template.JumpFalse, A: 4, B: 650, Line: 145},               // 466
+		{Code: template.LoadInt, A: 6, Line: 146},                         // 467
+		{Code: template.Copy, A: 5, B: 6, Line: 146},                      // 468
+		{Code: template.Field, A: 6, C: 4, Line: 147},                     // 469
+		{Code: template.Copy, A: 7, B: 6, Line: 147},                      // 470
+		{Code: template.Range, A: 7, B: 477, Line: 147},                   // 471
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 147},                // 472
+		{Code: template.JumpField, A: 9, B: 476, Line: 147},               // 473
+		{Code: template.Field, A: 10, B: 9, Line: 147},                    // 474
+		{Code: template.Copy, A: 5, B: 10, Line: 147},                     // 475
+		{Code: template.Next, A: 7, B: 472, Line: 147},                    // 476
+		{Code: template.Text, B: 3001, C: 16, Line: 147},                  // 477 "\n<Unit_1_Enable>"
+		{Code: template.LoadInt, A: 6, B: 1, Line: 148},                   // 478
+		{Code: template.Less, A: 7, B: 5, C: 6, Line: 148},                // 479
+		{Code: template.Not, A: 7, B: 7, Line: 148},                       // 480
+		{Code: template.JumpFalse, A: 7, B: 484, Line: 148},               // 481
+		{Code: template.Text, B: 887, C: 3, Line: 148},                    // 482 "Yes"
+		{Code: template.Jump, B: 485, Line: 148},                          // 483
+		{Code: template.Text, B: 890, C: 2, Line: 148},                    // 484 "No"
+		{Code: template.Text, B: 3017, C: 32, Line: 148},                  // 485 "</Unit_1_Enable>\n<Unit_2_Enable>"
+		{Code: template.LoadInt, A: 6, B: 2, Line: 149},                   // 486
+		{Code: template.Less, A: 7, B: 5, C: 6, Line: 149},                // 487
+		{Code: template.Not, A: 7, B: 7, Line: 149},                       // 488
+		{Code: template.JumpFalse, A: 7, B: 492, Line: 149},               // 489
+		{Code: template.Text, B: 887, C: 3, Line: 149},                    // 490 "Yes"
+		{Code: template.Jump, B: 493, Line: 149},                          // 491
+		{Code: template.Text, B: 890, C: 2, Line: 149},                    // 492 "No"
+		{Code: template.Text, B: 3049, C: 16, Line: 149},                  // 493 "</Unit_2_Enable>"
+		{Code: template.Field, A: 6, C: 4, Line: 150},                     // 494
+		{Code: template.Copy, A: 7, B: 6, Line: 150},                      // 495
+		{Code: template.Range, A: 7, B: 621, Line: 150},                   // 496
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 150},                // 497
+		{Code: template.JumpField, A: 9, B: 505, Line: 151},               // 498
+		{Code: template.Text, B: 3065, C: 7, Line: 151},                   // 499 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 9, Line: 152},                   // 500
+		{Code: template.Text, B: 3072, C: 5, Line: 152},                   // 501 "_Key_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 152},             // 502
+		{Code: template.Text, B: 3077, C: 1, Line: 152},                   // 503 ">"
+		{Code: template.Jump, B: 528, Line: 151},                          // 504
+		{Code: template.Text, B: 3078, C: 12, Line: 153},                  // 505 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 154},             // 506
+		{Code: template.Text, B: 2132, C: 2, Line: 154},                   // 507 "_>"
+		{Code: template.Field, A: 10, B: 9, C: 2, Line: 154},              // 508
+		{Code: template.LoadText, A: 12, B: 3090, C: 4, Line: 154},        // 509 "line"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 154},            // 510
+		{Code: template.JumpFalse, A: 11, B: 514, Line: 154},              // 511
+		{Code: template.PrintFieldInt, A: 9, B: 3, Line: 154},             // 512
+		{Code: template.Jump, B: 515, Line: 154},                          // 513
+		{Code: template.Text, B: 3094, C: 8, Line: 154},                   // 514 "Disabled"
+		{Code: template.Text, B: 3102, C: 12, Line: 154},                  // 515 "</Extension_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 154},             // 516
+		{Code: template.Text, B: 3114, C: 15, Line: 154},                  // 517 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 155},             // 518
+		{Code: template.Text, B: 2132, C: 2, Line: 155},                   // 519 "_>"
+		{Code: template.Field, A: 10, B: 9, C: 5, Line: 155},              // 520
+		{Code: template.JumpFalse, A: 10, B: 523, Line: 155},              // 521
+		{Code: template.PrintAs, A: 10, B: 1, Line: 155},                  // 522
+		{Code: template.Text, B: 3129, C: 13, Line: 155},                  // 523 "</Short_Name_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 155},             // 524
+		{Code: template.Text, B: 3142, C: 22, Line: 155},                  // 525 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 156},             // 526
+		{Code: template.Text, B: 2132, C: 2, Line: 156},                   // 527 "_>"
+		{Code: template.Field, A: 11, B: 9, C: 2, Line: 159},              // 528
+		{Code: template.Lookup, A: 12, B: 11, C: 1, Line: 159},            // 529
+		{Code: template.Copy, A: 10, B: 12, Line: 159},                    // 530
+		{Code: template.LoadText, A: 12, B: 3090, C: 4, Line: 160},        // 531 "line"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 160},            // 532
+		{Code: template.JumpFalse, A: 11, B: 538, Line: 160},              // 533
+		{Code: template.JumpField, A: 9, B: 537, Line: 160},               // 534
+		{Code: template.Fail, B: 3164, C: 55, Line: 160},                  // 535 "a line is on a key of the phone itself, not of a module"
+		{Code: template.Print, A: 13, Line: 160},                          // 536
+		{Code: template.Jump, B: 610, Line: 160},                          // 537
+		{Code: template.LoadText, A: 14, B: 3219, C: 4, Line: 161},        // 538 "none"
+		{Code: template.Equal, A: 13, B: 10, C: 14, Line: 161},            // 539
+		{Code: template.Not, A: 13, B: 13, Line: 161},                     // 540
+		{Code: template.JumpFalse, A: 13, B: 610, Line: 161},              // 541
+		{Code: template.LoadText, A: 16, B: 1294, Line: 162},              // 542 ""
+		{Code: template.Copy, A: 15, B: 16, Line: 162},                    // 543
+		{Code: template.Field, A: 16, B: 9, C: 4, Line: 162},              // 544
+		{Code: template.JumpFalse, A: 16, B: 547, Line: 162},              // 545
+		{Code: template.Copy, A: 15, B: 16, Line: 162},                    // 546
+		{Code: template.LoadText, A: 17, B: 1294, Line: 163},              // 547 ""
+		{Code: template.Copy, A: 16, B: 17, Line: 163},                    // 548
+		{Code: template.Field, A: 17, B: 1, C: 25, Line: 164},             // 549
+		{Code: template.Copy, A: 18, B: 17, Line: 164},                    // 550
+		{Code: template.Range, A: 18, B: 572, Line: 164},                  // 551
+		{Code: template.Item, A: 18, B: 20, C: 18, Line: 164},             // 552
+		{Code: template.Field, A: 21, B: 20, C: 10, Line: 165},            // 553
+		{Code: template.Field, A: 23, B: 9, C: 3, Line: 165},              // 554
+		{Code: template.EqualInt, A: 22, B: 21, C: 23, Line: 165},         // 555
+		{Code: template.JumpFalse, A: 22, B: 571, Line: 165},              // 556
+		{Code: template.Field, A: 24, B: 20, C: 1, Line: 166},             // 557
+		{Code: template.Copy, A: 16, B: 24, Line: 166},                    // 558
+		{Code: template.Field, A: 25, B: 20, C: 8, Line: 167},             // 559
+		{Code: template.Copy, A: 24, B: 25, Line: 167},                    // 560
+		{Code: template.JumpFalse, A: 24, B: 568, Line: 167},              // 561
+		{Code: template.Not, A: 26, B: 15, Line: 167},                     // 562
+		{Code: template.Copy, A: 24, B: 26, Line: 167},                    // 563
+		{Code: template.JumpFalse, A: 24, B: 568, Line: 167},              // 564
+		{Code: template.LoadText, A: 28, B: 3223, C: 7, Line: 167},        // 565 "mailbox"
+		{Code: template.Equal, A: 27, B: 10, C: 28, Line: 167},            // 566
+		{Code: template.Copy, A: 24, B: 27, Line: 167},                    // 567
+		{Code: template.JumpFalse, A: 24, B: 571, Line: 167},              // 568
+		{Code: template.Field, A: 29, B: 20, C: 8, Line: 167},             // 569
+		{Code: template.Copy, A: 15, B: 29, Line: 167},                    // 570
+		{Code: template.Next, A: 18, B: 552, Line: 164},                   // 571
+		{Code: template.Not, A: 17, B: 15, Line: 170},                     // 572
+		{Code: template.JumpFalse, A: 17, B: 576, Line: 170},              // 573
+		{Code: template.Fail, B: 3230, C: 59, Line: 170},                  // 574 "a key for the mailbox needs its number, or that of its line"
+		{Code: template.Print, A: 18, Line: 170},                          // 575
+		{Code: template.LoadText, A: 18, B: 3289, C: 3, Line: 171},        // 576 "blf"
+		{Code: template.Equal, A: 17, B: 10, C: 18, Line: 171},            // 577
+		{Code: template.JumpFalse, A: 17, B: 602, Line: 171},              // 578
+		{Code: template.Field, A: 20, B: 9, C: 6, Line: 172},              // 579
+		{Code: template.Copy, A: 19, B: 20, Line: 172},                    // 580
+		{Code: template.JumpFalse, A: 19, B: 587, Line: 172},              // 581
+		{Code: template.Field, A: 21, B: 9, C: 6, Line: 172},              // 582
+		{Code: template.Field, A: 23, B: 1, C: 10, Line: 172},             // 583
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 172},            // 584
+		{Code: template.Not, A: 22, B: 22, Line: 172},                     // 585
+		{Code: template.Copy, A: 19, B: 22, Line: 172},                    // 586
+		{Code: template.JumpFalse, A: 19, B: 590, Line: 172},              // 587
+		{Code: template.Fail, B: 3292, C: 55, Line: 172},                  // 588 "the phone has one pickup code for all keys: pickup_code"
+		{Code: template.Print, A: 24, Line: 172},                          // 589
+		{Code: template.Text, B: 3347, C: 10, Line: 173},                  // 590 "fnc=blf+sd"
+		{Code: template.JumpField, A: 1, B: 593, C: 10, Line: 173},        // 591
+		{Code: template.Text, B: 3357, C: 3, Line: 173},                   // 592 "+cp"
+		{Code: template.Text, B: 3360, C: 5, Line: 173},                   // 593 ";sub="
+		{Code: template.PrintAs, A: 15, B: 3, Line: 173},                  // 594
+		{Code: template.Text, B: 3365, C: 1, Line: 173},                   // 595 "@"
+		{Code: template.Print, A: 16, Line: 173},                          // 596
+		{Code: template.Text, B: 3366, C: 5, Line: 173},                   // 597 ";ext="
+		{Code: template.PrintAs, A: 15, B: 3, Line: 173},                  // 598
+		{Code: template.Text, B: 3365, C: 1, Line: 173},                   // 599 "@"
+		{Code: template.Print, A: 16, Line: 173},                          // 600
+		{Code: template.Jump, B: 606, Line: 171},                          // 601
+		{Code: template.Text, B: 3371, C: 11, Line: 174},                  // 602 "fnc=sd;ext="
+		{Code: template.PrintAs, A: 15, B: 3, Line: 174},                  // 603
+		{Code: template.Text, B: 3365, C: 1, Line: 174},                   // 604 "@"
+		{Code: template.Print, A: 16, Line: 174},                          // 605
+		{Code: template.Field, A: 17, B: 9, C: 5, Line: 175},              // 606
+		{Code: template.JumpFalse, A: 17, B: 610, Line: 175},              // 607
+		{Code: template.Text, B: 3382, C: 5, Line: 175},                   // 608 ";nme="
+		{Code: template.PrintAs, A: 17, Line: 175},                        // 609
+		{Code: template.JumpField, A: 9, B: 617, Line: 177},               // 610
+		{Code: template.Text, B: 3387, C: 7, Line: 177},                   // 611 "</Unit_"
+		{Code: template.PrintFieldInt, A: 9, Line: 177},                   // 612
+		{Code: template.Text, B: 3072, C: 5, Line: 177},                   // 613 "_Key_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 177},             // 614
+		{Code: template.Text, B: 3077, C: 1, Line: 177},                   // 615 ">"
+		{Code: template.Jump, B: 620, Line: 177},                          // 616
+		{Code: template.Text, B: 3394, C: 20, Line: 177},                  // 617 "</Extended_Function_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 177},             // 618
+		{Code: template.Text, B: 2132, C: 2, Line: 177},                   // 619 "_>"
+		{Code: template.Next, A: 7, B: 497, Line: 150},                    // 620
+		{Code: template.Field, A: 6, C: 27, Line: 179},                    // 621
+		{Code: template.Copy, A: 7, B: 6, Line: 179},                      // 622
+		{Code: template.Range, A: 7, B: 650, Line: 179},                   // 623
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 179},                // 624
+		{Code: template.JumpField, A: 9, B: 636, Line: 180},               // 625
+		{Code: template.Text, B: 3065, C: 7, Line: 180},                   // 626 "\n<Unit_"
+		{Code: template.PrintFieldInt, A: 9, Line: 181},                   // 627
+		{Code: template.Text, B: 3072, C: 5, Line: 181},                   // 628 "_Key_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 181},             // 629
+		{Code: template.Text, B: 3414, C: 8, Line: 181},                   // 630 "></Unit_"
+		{Code: template.PrintFieldInt, A: 9, Line: 181},                   // 631
+		{Code: template.Text, B: 3072, C: 5, Line: 181},                   // 632 "_Key_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 181},             // 633
+		{Code: template.Text, B: 3077, C: 1, Line: 181},                   // 634 ">"
+		{Code: template.Jump, B: 649, Line: 180},                          // 635
+		{Code: template.Text, B: 3078, C: 12, Line: 182},                  // 636 "\n<Extension_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 183},             // 637
+		{Code: template.Text, B: 3422, C: 22, Line: 183},                  // 638 "_>Disabled</Extension_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 183},             // 639
+		{Code: template.Text, B: 3114, C: 15, Line: 183},                  // 640 "_>\n<Short_Name_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 184},             // 641
+		{Code: template.Text, B: 3444, C: 15, Line: 184},                  // 642 "_></Short_Name_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 184},             // 643
+		{Code: template.Text, B: 3142, C: 22, Line: 184},                  // 644 "_>\n<Extended_Function_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 185},             // 645
+		{Code: template.Text, B: 3459, C: 22, Line: 185},                  // 646 "_></Extended_Function_"
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 185},             // 647
+		{Code: template.Text, B: 2132, C: 2, Line: 185},                   // 648 "_>"
+		{Code: template.Next, A: 7, B: 624, Line: 179},                    // 649
+		{Code: template.Field, A: 4, C: 29, Line: 189},                    // 650
+		{Code: template.Copy, A: 5, B: 4, Line: 189},                      // 651
+		{Code: template.Range, A: 5, B: 659, Line: 189},                   // 652
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 189},                // 653
+		{Code: template.TextField, A: 7, B: 2946, C: 2, Line: 190},        // 654 "\n<"
+		{Code: template.TextField, A: 7, B: 3077, C: 1, D: 1, Line: 190},  // 655 ">"
+		{Code: template.TextField, A: 7, B: 2956, C: 2, Line: 190},        // 656 "</"
+		{Code: template.Text, B: 3077, C: 1, Line: 190},                   // 657 ">"
+		{Code: template.Next, A: 5, B: 653, Line: 189},                    // 658
+		{Code: template.Copy, A: 4, B: 2, Line: 192},                      // 659
+		{Code: template.JumpFalse, A: 4, B: 667, Line: 192},               // 660
+		{Code: template.Field, A: 6, C: 7, Line: 192},                     // 661
+		{Code: template.Copy, A: 5, B: 6, Line: 192},                      // 662
+		{Code: template.JumpTrue, A: 5, B: 666, Line: 192},                // 663
+		{Code: template.Field, A: 7, C: 8, Line: 192},                     // 664
+		{Code: template.Copy, A: 5, B: 7, Line: 192},                      // 665
+		{Code: template.Copy, A: 4, B: 5, Line: 192},                      // 666
+		{Code: template.JumpFalse, A: 4, B: 685, Line: 192},               // 667
+		{Code: template.Text, B: 3481, C: 23, Line: 193},                  // 668 "\n<router-configuration>"
+		{Code: template.Field, A: 8, C: 7, Line: 195},                     // 669
+		{Code: template.Copy, A: 9, B: 8, Line: 195},                      // 670
+		{Code: template.Range, A: 9, B: 679, Line: 195},                   // 671
+		{Code: template.Item, A: 9, B: 11, C: 12, Line: 195},              // 672
+		{Code: template.LoadInt, A: 14, Line: 196},                        // 673
+		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 196},         // 674
+		{Code: template.JumpFalse, A: 13, B: 678, Line: 196},              // 675
+		{Code: template.TextField, A: 11, B: 3504, C: 71, Line: 199},      // 676 "\n<Time_Setup>\n<Time_Server_Mode>manual</Time_Server_Mode>\n<Time_Server>"
+		{Code: template.Text, B: 3575, C: 28, Line: 199},                  // 677 "</Time_Server>\n</Time_Setup>"
+		{Code: template.Next, A: 9, B: 672, Line: 195},                    // 678
+		{Code: template.Field, A: 8, C: 8, Line: 203},                     // 679
+		{Code: template.JumpFalse, A: 8, B: 684, Line: 203},               // 680
+		{Code: template.Text, B: 3603, C: 78, Line: 203},                  // 681 "\n<Web_Login_Admin_Name>admin</Web_Login_Admin_Name>\n<Web_Login_Admin_Password>"
+		{Code: template.Print, A: 8, Line: 205},                           // 682
+		{Code: template.Text, B: 3681, C: 27, Line: 205},                  // 683 "</Web_Login_Admin_Password>"
+		{Code: template.Text, B: 3708, C: 24, Line: 206},                  // 684 "\n</router-configuration>"
+		{Code: template.Text, B: 3732, C: 17, Line: 208},                  // 685 "\n</flat-profile>\n"
 	},
 }
 
@@ -2133,7 +2133,7 @@ var fanvilTables = []template.Table{
 
 var fanvilMacCfg = template.Program{
 	Source: "mac.cfg.tmpl",
-	Cells:  30,
+	Cells:  20,
 	Escape: xml.Append,
 	Root:   profile.Phone,
 	Tables: fanvilTables,
@@ -2407,34 +2407,34 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Text, B: 1405, C: 38, Line: 192},                 // 140 "\n<SecondSNTPServer></SecondSNTPServer>"
 		{Code: template.Field, A: 4, C: 24, Line: 195},                   // 141
 		{Code: template.JumpFalse, A: 4, B: 222, Line: 195},              // 142
-		{Code: template.Field, A: 5, B: 4, C: 2, Line: 197},              // 143
-		{Code: template.Field, A: 6, B: 4, C: 2, Line: 197},              // 144
-		{Code: template.Add, A: 7, B: 5, C: 6, Line: 197},                // 145
-		{Code: template.Field, A: 8, B: 4, C: 2, Line: 197},              // 146
-		{Code: template.Field, A: 9, B: 4, C: 2, Line: 197},              // 147
-		{Code: template.Add, A: 10, B: 8, C: 9, Line: 197},               // 148
-		{Code: template.Add, A: 11, B: 7, C: 10, Line: 197},              // 149
-		{Code: template.Copy, A: 12, B: 11, Line: 197},                   // 150
+		{Code: template.Field, A: 6, B: 4, C: 2, Line: 197},              // 143
+		{Code: template.Field, A: 7, B: 4, C: 2, Line: 197},              // 144
+		{Code: template.Add, A: 8, B: 6, C: 7, Line: 197},                // 145
+		{Code: template.Field, A: 9, B: 4, C: 2, Line: 197},              // 146
+		{Code: template.Field, A: 10, B: 4, C: 2, Line: 197},             // 147
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 197},              // 148
+		{Code: template.Add, A: 12, B: 8, C: 11, Line: 197},              // 149
+		{Code: template.Copy, A: 5, B: 12, Line: 197},                    // 150
 		{Code: template.JumpField, A: 4, B: 155, C: 3, Line: 198},        // 151
-		{Code: template.LoadInt, A: 13, B: 2, Line: 198},                 // 152
-		{Code: template.Add, A: 14, B: 12, C: 13, Line: 198},             // 153
-		{Code: template.Copy, A: 12, B: 14, Line: 198},                   // 154
-		{Code: template.Field, A: 13, B: 4, C: 3, Line: 199},             // 155
-		{Code: template.LoadInt, A: 15, B: 45, Line: 199},                // 156
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 199},        // 157
-		{Code: template.JumpFalse, A: 14, B: 162, Line: 199},             // 158
-		{Code: template.LoadInt, A: 16, B: 1, Line: 199},                 // 159
-		{Code: template.Add, A: 17, B: 12, C: 16, Line: 199},             // 160
-		{Code: template.Copy, A: 12, B: 17, Line: 199},                   // 161
+		{Code: template.LoadInt, A: 6, B: 2, Line: 198},                  // 152
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 198},                // 153
+		{Code: template.Copy, A: 5, B: 7, Line: 198},                     // 154
+		{Code: template.Field, A: 6, B: 4, C: 3, Line: 199},              // 155
+		{Code: template.LoadInt, A: 8, B: 45, Line: 199},                 // 156
+		{Code: template.EqualInt, A: 7, B: 6, C: 8, Line: 199},           // 157
+		{Code: template.JumpFalse, A: 7, B: 162, Line: 199},              // 158
+		{Code: template.LoadInt, A: 9, B: 1, Line: 199},                  // 159
+		{Code: template.Add, A: 10, B: 5, C: 9, Line: 199},               // 160
+		{Code: template.Copy, A: 5, B: 10, Line: 199},                    // 161
 		{Code: template.Text, B: 1443, C: 11, Line: 199},                 // 162 "\n<TimeZone>"
-		{Code: template.Field, A: 13, B: 4, C: 1, Line: 200},             // 163
-		{Code: template.LoadText, A: 15, B: 1454, C: 1, Line: 200},       // 164 "-"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 200},           // 165
-		{Code: template.JumpFalse, A: 14, B: 168, Line: 200},             // 166
+		{Code: template.Field, A: 6, B: 4, C: 1, Line: 200},              // 163
+		{Code: template.LoadText, A: 8, B: 1454, C: 1, Line: 200},        // 164 "-"
+		{Code: template.Equal, A: 7, B: 6, C: 8, Line: 200},              // 165
+		{Code: template.JumpFalse, A: 7, B: 168, Line: 200},              // 166
 		{Code: template.Text, B: 1454, C: 1, Line: 200},                  // 167 "-"
-		{Code: template.PrintInt, A: 12, Line: 200},                      // 168
+		{Code: template.PrintInt, A: 5, Line: 200},                       // 168
 		{Code: template.Text, B: 1455, C: 29, Line: 200},                 // 169 "</TimeZone>\n<TimeZoneName>UTC"
-		{Code: template.JumpFalse, A: 12, B: 176, Line: 202},             // 170
+		{Code: template.JumpFalse, A: 5, B: 176, Line: 202},              // 170
 		{Code: template.PrintField, A: 4, B: 1, Line: 202},               // 171
 		{Code: template.PrintFieldInt, A: 4, B: 2, Line: 202},            // 172
 		{Code: template.JumpField, A: 4, B: 176, C: 3, Line: 202},        // 173
@@ -2442,47 +2442,47 @@ var fanvilMacCfg = template.Program{
 		{Code: template.PrintFieldInt, A: 4, B: 3, Line: 202},            // 175
 		{Code: template.Text, B: 1485, C: 15, Line: 202},                 // 176 "</TimeZoneName>"
 		{Code: template.JumpField, A: 4, B: 221, C: 4, Line: 204},        // 177
-		{Code: template.Field, A: 14, B: 4, C: 6, Line: 205},             // 178
-		{Code: template.Field, A: 15, B: 14, C: 5, Line: 205},            // 179
-		{Code: template.Copy, A: 13, B: 15, Line: 205},                   // 180
-		{Code: template.JumpFalse, A: 13, B: 191, Line: 205},             // 181
-		{Code: template.Field, A: 16, B: 4, C: 7, Line: 205},             // 182
-		{Code: template.Field, A: 17, B: 16, C: 5, Line: 205},            // 183
-		{Code: template.Copy, A: 13, B: 17, Line: 205},                   // 184
-		{Code: template.JumpFalse, A: 13, B: 191, Line: 205},             // 185
-		{Code: template.Field, A: 18, B: 4, C: 5, Line: 205},             // 186
-		{Code: template.LoadInt, A: 19, B: 60, Line: 205},                // 187
-		{Code: template.Less, A: 20, B: 19, C: 18, Line: 205},            // 188
-		{Code: template.Not, A: 20, B: 20, Line: 205},                    // 189
-		{Code: template.Copy, A: 13, B: 20, Line: 205},                   // 190
-		{Code: template.Not, A: 21, B: 13, Line: 205},                    // 191
-		{Code: template.JumpFalse, A: 21, B: 195, Line: 205},             // 192
+		{Code: template.Field, A: 7, B: 4, C: 6, Line: 205},              // 178
+		{Code: template.Field, A: 8, B: 7, C: 5, Line: 205},              // 179
+		{Code: template.Copy, A: 6, B: 8, Line: 205},                     // 180
+		{Code: template.JumpFalse, A: 6, B: 191, Line: 205},              // 181
+		{Code: template.Field, A: 9, B: 4, C: 7, Line: 205},              // 182
+		{Code: template.Field, A: 10, B: 9, C: 5, Line: 205},             // 183
+		{Code: template.Copy, A: 6, B: 10, Line: 205},                    // 184
+		{Code: template.JumpFalse, A: 6, B: 191, Line: 205},              // 185
+		{Code: template.Field, A: 11, B: 4, C: 5, Line: 205},             // 186
+		{Code: template.LoadInt, A: 12, B: 60, Line: 205},                // 187
+		{Code: template.Less, A: 13, B: 12, C: 11, Line: 205},            // 188
+		{Code: template.Not, A: 13, B: 13, Line: 205},                    // 189
+		{Code: template.Copy, A: 6, B: 13, Line: 205},                    // 190
+		{Code: template.Not, A: 14, B: 6, Line: 205},                     // 191
+		{Code: template.JumpFalse, A: 14, B: 195, Line: 205},             // 192
 		{Code: template.Fail, B: 1500, C: 67, Line: 205},                 // 193 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 22, Line: 205},                         // 194
+		{Code: template.Print, A: 15, Line: 205},                         // 194
 		{Code: template.Text, B: 1567, C: 121, Line: 205},                // 195 "\n<EnableDST>2</EnableDST>\n<DSTType>2</DSTType>\n<DSTFixedType>2</DSTFixedType>\n<DSTRuleMode>0</DSTRuleMode>\n<DSTMinOffset>"
 		{Code: template.PrintFieldInt, A: 4, B: 5, Line: 210},            // 196
 		{Code: template.Text, B: 1688, C: 15, Line: 210},                 // 197 "</DSTMinOffset>"
-		{Code: template.Field, A: 13, B: 4, C: 6, Line: 211},             // 198
-		{Code: template.JumpFalse, A: 13, B: 209, Line: 211},             // 199
+		{Code: template.Field, A: 6, B: 4, C: 6, Line: 211},              // 198
+		{Code: template.JumpFalse, A: 6, B: 209, Line: 211},              // 199
 		{Code: template.Text, B: 1703, C: 14, Line: 211},                 // 200 "\n<DSTStartMon>"
-		{Code: template.PrintFieldInt, A: 13, Line: 212},                 // 201
+		{Code: template.PrintFieldInt, A: 6, Line: 212},                  // 201
 		{Code: template.Text, B: 1717, C: 29, Line: 212},                 // 202 "</DSTStartMon>\n<DSTStartWeek>"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 213},           // 203
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 213},            // 203
 		{Code: template.Text, B: 1746, C: 30, Line: 213},                 // 204 "</DSTStartWeek>\n<DSTStartWday>"
-		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 214},           // 205
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 214},            // 205
 		{Code: template.Text, B: 1776, C: 30, Line: 214},                 // 206 "</DSTStartWday>\n<DSTStartHour>"
-		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 215},           // 207
+		{Code: template.PrintFieldInt, A: 6, B: 4, Line: 215},            // 207
 		{Code: template.Text, B: 1806, C: 15, Line: 215},                 // 208 "</DSTStartHour>"
-		{Code: template.Field, A: 13, B: 4, C: 7, Line: 217},             // 209
-		{Code: template.JumpFalse, A: 13, B: 220, Line: 217},             // 210
+		{Code: template.Field, A: 6, B: 4, C: 7, Line: 217},              // 209
+		{Code: template.JumpFalse, A: 6, B: 220, Line: 217},              // 210
 		{Code: template.Text, B: 1821, C: 12, Line: 217},                 // 211 "\n<DSTEndMon>"
-		{Code: template.PrintFieldInt, A: 13, Line: 218},                 // 212
+		{Code: template.PrintFieldInt, A: 6, Line: 218},                  // 212
 		{Code: template.Text, B: 1833, C: 25, Line: 218},                 // 213 "</DSTEndMon>\n<DSTEndWeek>"
-		{Code: template.PrintFieldInt, A: 13, B: 1, Line: 219},           // 214
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 219},            // 214
 		{Code: template.Text, B: 1858, C: 26, Line: 219},                 // 215 "</DSTEndWeek>\n<DSTEndWday>"
-		{Code: template.PrintFieldInt, A: 13, B: 2, Line: 220},           // 216
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 220},            // 216
 		{Code: template.Text, B: 1884, C: 26, Line: 220},                 // 217 "</DSTEndWday>\n<DSTEndHour>"
-		{Code: template.PrintFieldInt, A: 13, B: 4, Line: 221},           // 218
+		{Code: template.PrintFieldInt, A: 6, B: 4, Line: 221},            // 218
 		{Code: template.Text, B: 1910, C: 13, Line: 221},                 // 219 "</DSTEndHour>"
 		{Code: template.Jump, B: 222, Line: 204},                         // 220
 		{Code: template.Text, B: 1923, C: 46, Line: 223},                 // 221 "\n<EnableDST>0</EnableDST>\n<DSTType>0</DSTType>"
@@ -2500,215 +2500,215 @@ var fanvilMacCfg = template.Program{
 		{Code: template.Jump, B: 235, Line: 231},                         // 233
 		{Code: template.Text, B: 2028, C: 28, Line: 234},                 // 234 "\n<Name></Name>\n<Addr></Addr>"
 		{Code: template.Text, B: 2056, C: 23, Line: 237},                 // 235 "\n</xmlContact>\n</phone>"
-		{Code: template.LoadInt, A: 1, B: 3, Line: 73},                   // 236
-		{Code: template.Copy, A: 2, B: 1, Line: 73},                      // 237
+		{Code: template.LoadInt, A: 2, B: 3, Line: 73},                   // 236
+		{Code: template.Copy, A: 1, B: 2, Line: 73},                      // 237
 		{Code: template.LoadInt, A: 3, B: 6, Line: 73},                   // 238
-		{Code: template.Copy, A: 4, B: 3, Line: 73},                      // 239
-		{Code: template.LoadInt, A: 5, Line: 73},                         // 240
-		{Code: template.Copy, A: 6, B: 5, Line: 73},                      // 241
-		{Code: template.Field, A: 7, C: 30, Line: 74},                    // 242
-		{Code: template.LoadText, A: 8, B: 2079, C: 6, Line: 74},         // 243 "side-4"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 74},                 // 244
-		{Code: template.JumpFalse, A: 9, B: 248, Line: 74},               // 245
-		{Code: template.LoadInt, A: 10, B: 4, Line: 74},                  // 246
-		{Code: template.Copy, A: 2, B: 10, Line: 74},                     // 247
-		{Code: template.Field, A: 7, C: 30, Line: 75},                    // 248
-		{Code: template.LoadText, A: 8, B: 2085, C: 6, Line: 75},         // 249 "side-5"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 75},                 // 250
-		{Code: template.JumpFalse, A: 9, B: 256, Line: 75},               // 251
-		{Code: template.LoadInt, A: 10, B: 5, Line: 75},                  // 252
-		{Code: template.Copy, A: 2, B: 10, Line: 75},                     // 253
-		{Code: template.LoadInt, A: 11, B: 12, Line: 75},                 // 254
-		{Code: template.Copy, A: 4, B: 11, Line: 75},                     // 255
+		{Code: template.Copy, A: 2, B: 3, Line: 73},                      // 239
+		{Code: template.LoadInt, A: 4, Line: 73},                         // 240
+		{Code: template.Copy, A: 3, B: 4, Line: 73},                      // 241
+		{Code: template.Field, A: 4, C: 30, Line: 74},                    // 242
+		{Code: template.LoadText, A: 5, B: 2079, C: 6, Line: 74},         // 243 "side-4"
+		{Code: template.Has, A: 6, B: 4, C: 5, Line: 74},                 // 244
+		{Code: template.JumpFalse, A: 6, B: 248, Line: 74},               // 245
+		{Code: template.LoadInt, A: 7, B: 4, Line: 74},                   // 246
+		{Code: template.Copy, A: 1, B: 7, Line: 74},                      // 247
+		{Code: template.Field, A: 4, C: 30, Line: 75},                    // 248
+		{Code: template.LoadText, A: 5, B: 2085, C: 6, Line: 75},         // 249 "side-5"
+		{Code: template.Has, A: 6, B: 4, C: 5, Line: 75},                 // 250
+		{Code: template.JumpFalse, A: 6, B: 256, Line: 75},               // 251
+		{Code: template.LoadInt, A: 7, B: 5, Line: 75},                   // 252
+		{Code: template.Copy, A: 1, B: 7, Line: 75},                      // 253
+		{Code: template.LoadInt, A: 7, B: 12, Line: 75},                  // 254
+		{Code: template.Copy, A: 2, B: 7, Line: 75},                      // 255
 		{Code: template.Text, B: 2091, C: 64, Line: 75},                  // 256 "\n<dsskey>\n<FuncKeyPageNum>5</FuncKeyPageNum>\n<dssSide index=\"1\">"
-		{Code: template.LoadInt, A: 7, Line: 79},                         // 257
-		{Code: template.Copy, A: 8, B: 7, Line: 79},                      // 258
-		{Code: template.LoadInt, A: 9, Line: 79},                         // 259
-		{Code: template.Copy, A: 10, B: 9, Line: 79},                     // 260
-		{Code: template.LoadText, A: 11, B: 2155, C: 7, Line: 79},        // 261 "dssSide"
-		{Code: template.Copy, A: 12, B: 11, Line: 79},                    // 262
-		{Code: template.Field, A: 13, C: 4, Line: 80},                    // 263
-		{Code: template.Copy, A: 14, B: 13, Line: 80},                    // 264
-		{Code: template.Range, A: 14, B: 392, Line: 80},                  // 265
-		{Code: template.Item, A: 14, B: 16, C: 14, Line: 80},             // 266
-		{Code: template.Field, A: 17, C: 27, Line: 81},                   // 267
-		{Code: template.Copy, A: 18, B: 17, Line: 81},                    // 268
-		{Code: template.Range, A: 18, B: 304, Line: 81},                  // 269
-		{Code: template.Item, A: 18, B: 20, C: 18, Line: 81},             // 270
-		{Code: template.Field, A: 21, B: 20, C: 1, Line: 82},             // 271
-		{Code: template.Field, A: 22, B: 16, C: 1, Line: 82},             // 272
-		{Code: template.Less, A: 23, B: 22, C: 21, Line: 82},             // 273
-		{Code: template.JumpFalse, A: 23, B: 276, Line: 82},              // 274
+		{Code: template.LoadInt, A: 5, Line: 79},                         // 257
+		{Code: template.Copy, A: 4, B: 5, Line: 79},                      // 258
+		{Code: template.LoadInt, A: 6, Line: 79},                         // 259
+		{Code: template.Copy, A: 5, B: 6, Line: 79},                      // 260
+		{Code: template.LoadText, A: 7, B: 2155, C: 7, Line: 79},         // 261 "dssSide"
+		{Code: template.Copy, A: 6, B: 7, Line: 79},                      // 262
+		{Code: template.Field, A: 7, C: 4, Line: 80},                     // 263
+		{Code: template.Copy, A: 8, B: 7, Line: 80},                      // 264
+		{Code: template.Range, A: 8, B: 392, Line: 80},                   // 265
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 80},               // 266
+		{Code: template.Field, A: 11, C: 27, Line: 81},                   // 267
+		{Code: template.Copy, A: 12, B: 11, Line: 81},                    // 268
+		{Code: template.Range, A: 12, B: 304, Line: 81},                  // 269
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 81},             // 270
+		{Code: template.Field, A: 15, B: 14, C: 1, Line: 82},             // 271
+		{Code: template.Field, A: 16, B: 10, C: 1, Line: 82},             // 272
+		{Code: template.Less, A: 17, B: 16, C: 15, Line: 82},             // 273
+		{Code: template.JumpFalse, A: 17, B: 276, Line: 82},              // 274
 		{Code: template.Jump, B: 304, Line: 82},                          // 275
-		{Code: template.Field, A: 21, B: 20, C: 1, Line: 83},             // 276
-		{Code: template.Less, A: 22, B: 10, C: 21, Line: 83},             // 277
-		{Code: template.JumpFalse, A: 22, B: 303, Line: 83},              // 278
-		{Code: template.LoadInt, A: 23, B: 1, Line: 84},                  // 279
-		{Code: template.Add, A: 24, B: 8, C: 23, Line: 84},               // 280
-		{Code: template.Copy, A: 8, B: 24, Line: 84},                     // 281
-		{Code: template.Less, A: 25, B: 2, C: 8, Line: 85},               // 282
-		{Code: template.JumpFalse, A: 25, B: 299, Line: 85},              // 283
+		{Code: template.Field, A: 15, B: 14, C: 1, Line: 83},             // 276
+		{Code: template.Less, A: 16, B: 5, C: 15, Line: 83},              // 277
+		{Code: template.JumpFalse, A: 16, B: 303, Line: 83},              // 278
+		{Code: template.LoadInt, A: 17, B: 1, Line: 84},                  // 279
+		{Code: template.Add, A: 18, B: 4, C: 17, Line: 84},               // 280
+		{Code: template.Copy, A: 4, B: 18, Line: 84},                     // 281
+		{Code: template.Less, A: 17, B: 1, C: 4, Line: 85},               // 282
+		{Code: template.JumpFalse, A: 17, B: 299, Line: 85},              // 283
 		{Code: template.Text, B: 2162, C: 3, Line: 85},                   // 284 "\n</"
-		{Code: template.Print, A: 12, Line: 86},                          // 285
+		{Code: template.Print, A: 6, Line: 86},                           // 285
 		{Code: template.Text, B: 1293, C: 1, Line: 86},                   // 286 ">"
-		{Code: template.LoadText, A: 26, B: 2165, C: 8, Line: 87},        // 287 "internal"
-		{Code: template.Copy, A: 12, B: 26, Line: 87},                    // 288
-		{Code: template.Copy, A: 2, B: 4, Line: 87},                      // 289
-		{Code: template.LoadInt, A: 27, B: 1, Line: 87},                  // 290
-		{Code: template.Add, A: 28, B: 6, C: 27, Line: 87},               // 291
-		{Code: template.Copy, A: 6, B: 28, Line: 87},                     // 292
-		{Code: template.LoadInt, A: 29, B: 1, Line: 87},                  // 293
-		{Code: template.Copy, A: 8, B: 29, Line: 87},                     // 294
+		{Code: template.LoadText, A: 18, B: 2165, C: 8, Line: 87},        // 287 "internal"
+		{Code: template.Copy, A: 6, B: 18, Line: 87},                     // 288
+		{Code: template.Copy, A: 1, B: 2, Line: 87},                      // 289
+		{Code: template.LoadInt, A: 18, B: 1, Line: 87},                  // 290
+		{Code: template.Add, A: 19, B: 3, C: 18, Line: 87},               // 291
+		{Code: template.Copy, A: 3, B: 19, Line: 87},                     // 292
+		{Code: template.LoadInt, A: 18, B: 1, Line: 87},                  // 293
+		{Code: template.Copy, A: 4, B: 18, Line: 87},                     // 294
 		{Code: template.Text, B: 1291, C: 2, Line: 87},                   // 295 "\n<"
-		{Code: template.Print, A: 12, Line: 88},                          // 296
-		{Code: template.TextInt, A: 6, B: 2173, C: 8, Line: 88},          // 297 " index=\""
+		{Code: template.Print, A: 6, Line: 88},                           // 296
+		{Code: template.TextInt, A: 3, B: 2173, C: 8, Line: 88},          // 297 " index=\""
 		{Code: template.Text, B: 2181, C: 2, Line: 88},                   // 298 "\">"
-		{Code: template.TextInt, A: 8, B: 2183, C: 14, Line: 90},         // 299 "\n<Fkey index=\""
+		{Code: template.TextInt, A: 4, B: 2183, C: 14, Line: 90},         // 299 "\n<Fkey index=\""
 		{Code: template.Text, B: 2181, C: 2, Line: 90},                   // 300 "\">"
 		{Code: template.Text, B: 2197, C: 48, Line: 241},                 // 301 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
 		{Code: template.Text, B: 2245, C: 7, Line: 90},                   // 302 "</Fkey>"
-		{Code: template.Next, A: 18, B: 270, Line: 81},                   // 303
-		{Code: template.Field, A: 17, B: 16, C: 1, Line: 93},             // 304
-		{Code: template.Copy, A: 10, B: 17, Line: 93},                    // 305
-		{Code: template.LoadInt, A: 18, B: 1, Line: 94},                  // 306
-		{Code: template.Add, A: 19, B: 8, C: 18, Line: 94},               // 307
-		{Code: template.Copy, A: 8, B: 19, Line: 94},                     // 308
-		{Code: template.Less, A: 20, B: 2, C: 8, Line: 95},               // 309
-		{Code: template.JumpFalse, A: 20, B: 326, Line: 95},              // 310
+		{Code: template.Next, A: 12, B: 270, Line: 81},                   // 303
+		{Code: template.Field, A: 11, B: 10, C: 1, Line: 93},             // 304
+		{Code: template.Copy, A: 5, B: 11, Line: 93},                     // 305
+		{Code: template.LoadInt, A: 11, B: 1, Line: 94},                  // 306
+		{Code: template.Add, A: 12, B: 4, C: 11, Line: 94},               // 307
+		{Code: template.Copy, A: 4, B: 12, Line: 94},                     // 308
+		{Code: template.Less, A: 11, B: 1, C: 4, Line: 95},               // 309
+		{Code: template.JumpFalse, A: 11, B: 326, Line: 95},              // 310
 		{Code: template.Text, B: 2162, C: 3, Line: 95},                   // 311 "\n</"
-		{Code: template.Print, A: 12, Line: 96},                          // 312
+		{Code: template.Print, A: 6, Line: 96},                           // 312
 		{Code: template.Text, B: 1293, C: 1, Line: 96},                   // 313 ">"
-		{Code: template.LoadText, A: 21, B: 2165, C: 8, Line: 97},        // 314 "internal"
-		{Code: template.Copy, A: 12, B: 21, Line: 97},                    // 315
-		{Code: template.Copy, A: 2, B: 4, Line: 97},                      // 316
-		{Code: template.LoadInt, A: 22, B: 1, Line: 97},                  // 317
-		{Code: template.Add, A: 23, B: 6, C: 22, Line: 97},               // 318
-		{Code: template.Copy, A: 6, B: 23, Line: 97},                     // 319
-		{Code: template.LoadInt, A: 24, B: 1, Line: 97},                  // 320
-		{Code: template.Copy, A: 8, B: 24, Line: 97},                     // 321
+		{Code: template.LoadText, A: 12, B: 2165, C: 8, Line: 97},        // 314 "internal"
+		{Code: template.Copy, A: 6, B: 12, Line: 97},                     // 315
+		{Code: template.Copy, A: 1, B: 2, Line: 97},                      // 316
+		{Code: template.LoadInt, A: 12, B: 1, Line: 97},                  // 317
+		{Code: template.Add, A: 13, B: 3, C: 12, Line: 97},               // 318
+		{Code: template.Copy, A: 3, B: 13, Line: 97},                     // 319
+		{Code: template.LoadInt, A: 12, B: 1, Line: 97},                  // 320
+		{Code: template.Copy, A: 4, B: 12, Line: 97},                     // 321
 		{Code: template.Text, B: 1291, C: 2, Line: 97},                   // 322 "\n<"
-		{Code: template.Print, A: 12, Line: 98},                          // 323
-		{Code: template.TextInt, A: 6, B: 2173, C: 8, Line: 98},          // 324 " index=\""
+		{Code: template.Print, A: 6, Line: 98},                           // 323
+		{Code: template.TextInt, A: 3, B: 2173, C: 8, Line: 98},          // 324 " index=\""
 		{Code: template.Text, B: 2181, C: 2, Line: 98},                   // 325 "\">"
-		{Code: template.TextInt, A: 8, B: 2183, C: 14, Line: 100},        // 326 "\n<Fkey index=\""
+		{Code: template.TextInt, A: 4, B: 2183, C: 14, Line: 100},        // 326 "\n<Fkey index=\""
 		{Code: template.Text, B: 2181, C: 2, Line: 100},                  // 327 "\">"
 		{Code: template.Text, B: 2252, C: 7, Line: 102},                  // 328 "\n<Type>"
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 103},            // 329
-		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 103},           // 330
-		{Code: template.Print, A: 21, Line: 103},                         // 331
+		{Code: template.Field, A: 11, B: 10, C: 2, Line: 103},            // 329
+		{Code: template.Lookup, A: 12, B: 11, C: 1, Line: 103},           // 330
+		{Code: template.Print, A: 12, Line: 103},                         // 331
 		{Code: template.Text, B: 2259, C: 7, Line: 103},                  // 332 "</Type>"
-		{Code: template.Field, A: 21, B: 16, C: 4, Line: 104},            // 333
-		{Code: template.Copy, A: 20, B: 21, Line: 104},                   // 334
-		{Code: template.JumpFalse, A: 20, B: 343, Line: 104},             // 335
-		{Code: template.Field, A: 22, B: 16, C: 2, Line: 104},            // 336
-		{Code: template.LoadText, A: 24, B: 2266, C: 9, Line: 104},       // 337 "voicemail"
-		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 104},           // 338
-		{Code: template.JumpTrue, A: 23, B: 342, Line: 104},              // 339
-		{Code: template.LoadText, A: 25, B: 2275, C: 7, Line: 104},       // 340 "forward"
-		{Code: template.Equal, A: 23, B: 22, C: 25, Line: 104},           // 341
-		{Code: template.Copy, A: 20, B: 23, Line: 104},                   // 342
-		{Code: template.JumpFalse, A: 20, B: 346, Line: 104},             // 343
+		{Code: template.Field, A: 12, B: 10, C: 4, Line: 104},            // 333
+		{Code: template.Copy, A: 11, B: 12, Line: 104},                   // 334
+		{Code: template.JumpFalse, A: 11, B: 343, Line: 104},             // 335
+		{Code: template.Field, A: 13, B: 10, C: 2, Line: 104},            // 336
+		{Code: template.LoadText, A: 15, B: 2266, C: 9, Line: 104},       // 337 "voicemail"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 104},           // 338
+		{Code: template.JumpTrue, A: 14, B: 342, Line: 104},              // 339
+		{Code: template.LoadText, A: 16, B: 2275, C: 7, Line: 104},       // 340 "forward"
+		{Code: template.Equal, A: 14, B: 13, C: 16, Line: 104},           // 341
+		{Code: template.Copy, A: 11, B: 14, Line: 104},                   // 342
+		{Code: template.JumpFalse, A: 11, B: 346, Line: 104},             // 343
 		{Code: template.Fail, B: 2282, C: 40, Line: 104},                 // 344 "with a value, make this key a speed-dial"
-		{Code: template.Print, A: 26, Line: 104},                         // 345
+		{Code: template.Print, A: 17, Line: 104},                         // 345
 		{Code: template.Text, B: 2322, C: 8, Line: 104},                  // 346 "\n<Value>"
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 106},            // 347
-		{Code: template.Lookup, A: 21, B: 20, C: 1, Line: 106},           // 348
-		{Code: template.LoadText, A: 23, B: 619, C: 1, Line: 106},        // 349 "1"
-		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 106},           // 350
-		{Code: template.JumpFalse, A: 22, B: 356, Line: 106},             // 351
-		{Code: template.PrintField, A: 16, B: 4, Line: 106},              // 352
+		{Code: template.Field, A: 11, B: 10, C: 2, Line: 106},            // 347
+		{Code: template.Lookup, A: 12, B: 11, C: 1, Line: 106},           // 348
+		{Code: template.LoadText, A: 14, B: 619, C: 1, Line: 106},        // 349 "1"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 106},           // 350
+		{Code: template.JumpFalse, A: 13, B: 356, Line: 106},             // 351
+		{Code: template.PrintField, A: 10, B: 4, Line: 106},              // 352
 		{Code: template.Text, B: 2330, C: 1, Line: 106},                  // 353 "@"
-		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 106},           // 354
+		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 106},           // 354
 		{Code: template.Text, B: 2331, C: 1, Line: 106},                  // 355 "/"
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 107},            // 356
-		{Code: template.LoadText, A: 22, B: 2332, C: 4, Line: 107},       // 357 "dtmf"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 107},           // 358
-		{Code: template.JumpFalse, A: 21, B: 361, Line: 107},             // 359
-		{Code: template.PrintField, A: 16, B: 4, Line: 107},              // 360
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 108},            // 361
-		{Code: template.LoadText, A: 22, B: 2336, C: 9, Line: 108},       // 362 "directory"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 108},           // 363
-		{Code: template.JumpFalse, A: 21, B: 367, Line: 108},             // 364
-		{Code: template.Field, A: 23, C: 11, Line: 108},                  // 365
-		{Code: template.PrintField, A: 23, B: 1, Line: 108},              // 366
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 109},            // 367
-		{Code: template.Lookup, A: 21, B: 20, C: 9, Line: 109},           // 368
-		{Code: template.Print, A: 21, Line: 109},                         // 369
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 110},            // 370
-		{Code: template.LoadText, A: 22, B: 2345, C: 4, Line: 110},       // 371 "line"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 110},           // 372
-		{Code: template.JumpFalse, A: 21, B: 375, Line: 110},             // 373
-		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 110},           // 374
-		{Code: template.Field, A: 20, B: 16, C: 2, Line: 111},            // 375
-		{Code: template.LoadText, A: 22, B: 2349, C: 3, Line: 111},       // 376 "blf"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 111},           // 377
-		{Code: template.JumpFalse, A: 21, B: 386, Line: 111},             // 378
-		{Code: template.JumpField, A: 16, B: 383, C: 6, Line: 112},       // 379
-		{Code: template.PrintField, A: 16, B: 6, Line: 112},              // 380
-		{Code: template.PrintField, A: 16, B: 4, Line: 112},              // 381
+		{Code: template.Field, A: 11, B: 10, C: 2, Line: 107},            // 356
+		{Code: template.LoadText, A: 13, B: 2332, C: 4, Line: 107},       // 357 "dtmf"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 107},           // 358
+		{Code: template.JumpFalse, A: 12, B: 361, Line: 107},             // 359
+		{Code: template.PrintField, A: 10, B: 4, Line: 107},              // 360
+		{Code: template.Field, A: 11, B: 10, C: 2, Line: 108},            // 361
+		{Code: template.LoadText, A: 13, B: 2336, C: 9, Line: 108},       // 362 "directory"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 108},           // 363
+		{Code: template.JumpFalse, A: 12, B: 367, Line: 108},             // 364
+		{Code: template.Field, A: 14, C: 11, Line: 108},                  // 365
+		{Code: template.PrintField, A: 14, B: 1, Line: 108},              // 366
+		{Code: template.Field, A: 11, B: 10, C: 2, Line: 109},            // 367
+		{Code: template.Lookup, A: 12, B: 11, C: 9, Line: 109},           // 368
+		{Code: template.Print, A: 12, Line: 109},                         // 369
+		{Code: template.Field, A: 11, B: 10, C: 2, Line: 110},            // 370
+		{Code: template.LoadText, A: 13, B: 2345, C: 4, Line: 110},       // 371 "line"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 110},           // 372
+		{Code: template.JumpFalse, A: 12, B: 375, Line: 110},             // 373
+		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 110},           // 374
+		{Code: template.Field, A: 11, B: 10, C: 2, Line: 111},            // 375
+		{Code: template.LoadText, A: 13, B: 2349, C: 3, Line: 111},       // 376 "blf"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 111},           // 377
+		{Code: template.JumpFalse, A: 12, B: 386, Line: 111},             // 378
+		{Code: template.JumpField, A: 10, B: 383, C: 6, Line: 112},       // 379
+		{Code: template.PrintField, A: 10, B: 6, Line: 112},              // 380
+		{Code: template.PrintField, A: 10, B: 4, Line: 112},              // 381
 		{Code: template.Jump, B: 386, Line: 112},                         // 382
 		{Code: template.JumpField, B: 386, C: 10, Line: 112},             // 383
 		{Code: template.PrintField, B: 10, Line: 112},                    // 384
-		{Code: template.PrintField, A: 16, B: 4, Line: 112},              // 385
+		{Code: template.PrintField, A: 10, B: 4, Line: 112},              // 385
 		{Code: template.Text, B: 2352, C: 16, Line: 113},                 // 386 "</Value>\n<Title>"
-		{Code: template.Field, A: 20, B: 16, C: 5, Line: 114},            // 387
-		{Code: template.JumpFalse, A: 20, B: 390, Line: 114},             // 388
-		{Code: template.Print, A: 20, Line: 114},                         // 389
+		{Code: template.Field, A: 11, B: 10, C: 5, Line: 114},            // 387
+		{Code: template.JumpFalse, A: 11, B: 390, Line: 114},             // 388
+		{Code: template.Print, A: 11, Line: 114},                         // 389
 		{Code: template.Text, B: 2368, C: 16, Line: 114},                 // 390 "</Title>\n</Fkey>"
-		{Code: template.Next, A: 14, B: 266, Line: 80},                   // 391
-		{Code: template.Field, A: 13, C: 27, Line: 117},                  // 392
-		{Code: template.Copy, A: 14, B: 13, Line: 117},                   // 393
-		{Code: template.Range, A: 14, B: 424, Line: 117},                 // 394
-		{Code: template.Item, A: 14, B: 16, C: 14, Line: 117},            // 395
-		{Code: template.Field, A: 17, B: 16, C: 1, Line: 118},            // 396
-		{Code: template.Less, A: 18, B: 10, C: 17, Line: 118},            // 397
-		{Code: template.JumpFalse, A: 18, B: 423, Line: 118},             // 398
-		{Code: template.LoadInt, A: 19, B: 1, Line: 119},                 // 399
-		{Code: template.Add, A: 20, B: 8, C: 19, Line: 119},              // 400
-		{Code: template.Copy, A: 8, B: 20, Line: 119},                    // 401
-		{Code: template.Less, A: 21, B: 2, C: 8, Line: 120},              // 402
-		{Code: template.JumpFalse, A: 21, B: 419, Line: 120},             // 403
+		{Code: template.Next, A: 8, B: 266, Line: 80},                    // 391
+		{Code: template.Field, A: 7, C: 27, Line: 117},                   // 392
+		{Code: template.Copy, A: 8, B: 7, Line: 117},                     // 393
+		{Code: template.Range, A: 8, B: 424, Line: 117},                  // 394
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 117},              // 395
+		{Code: template.Field, A: 11, B: 10, C: 1, Line: 118},            // 396
+		{Code: template.Less, A: 12, B: 5, C: 11, Line: 118},             // 397
+		{Code: template.JumpFalse, A: 12, B: 423, Line: 118},             // 398
+		{Code: template.LoadInt, A: 13, B: 1, Line: 119},                 // 399
+		{Code: template.Add, A: 14, B: 4, C: 13, Line: 119},              // 400
+		{Code: template.Copy, A: 4, B: 14, Line: 119},                    // 401
+		{Code: template.Less, A: 13, B: 1, C: 4, Line: 120},              // 402
+		{Code: template.JumpFalse, A: 13, B: 419, Line: 120},             // 403
 		{Code: template.Text, B: 2162, C: 3, Line: 120},                  // 404 "\n</"
-		{Code: template.Print, A: 12, Line: 121},                         // 405
+		{Code: template.Print, A: 6, Line: 121},                          // 405
 		{Code: template.Text, B: 1293, C: 1, Line: 121},                  // 406 ">"
-		{Code: template.LoadText, A: 22, B: 2165, C: 8, Line: 122},       // 407 "internal"
-		{Code: template.Copy, A: 12, B: 22, Line: 122},                   // 408
-		{Code: template.Copy, A: 2, B: 4, Line: 122},                     // 409
-		{Code: template.LoadInt, A: 23, B: 1, Line: 122},                 // 410
-		{Code: template.Add, A: 24, B: 6, C: 23, Line: 122},              // 411
-		{Code: template.Copy, A: 6, B: 24, Line: 122},                    // 412
-		{Code: template.LoadInt, A: 25, B: 1, Line: 122},                 // 413
-		{Code: template.Copy, A: 8, B: 25, Line: 122},                    // 414
+		{Code: template.LoadText, A: 14, B: 2165, C: 8, Line: 122},       // 407 "internal"
+		{Code: template.Copy, A: 6, B: 14, Line: 122},                    // 408
+		{Code: template.Copy, A: 1, B: 2, Line: 122},                     // 409
+		{Code: template.LoadInt, A: 14, B: 1, Line: 122},                 // 410
+		{Code: template.Add, A: 15, B: 3, C: 14, Line: 122},              // 411
+		{Code: template.Copy, A: 3, B: 15, Line: 122},                    // 412
+		{Code: template.LoadInt, A: 14, B: 1, Line: 122},                 // 413
+		{Code: template.Copy, A: 4, B: 14, Line: 122},                    // 414
 		{Code: template.Text, B: 1291, C: 2, Line: 122},                  // 415 "\n<"
-		{Code: template.Print, A: 12, Line: 123},                         // 416
-		{Code: template.TextInt, A: 6, B: 2173, C: 8, Line: 123},         // 417 " index=\""
+		{Code: template.Print, A: 6, Line: 123},                          // 416
+		{Code: template.TextInt, A: 3, B: 2173, C: 8, Line: 123},         // 417 " index=\""
 		{Code: template.Text, B: 2181, C: 2, Line: 123},                  // 418 "\">"
-		{Code: template.TextInt, A: 8, B: 2183, C: 14, Line: 125},        // 419 "\n<Fkey index=\""
+		{Code: template.TextInt, A: 4, B: 2183, C: 14, Line: 125},        // 419 "\n<Fkey index=\""
 		{Code: template.Text, B: 2181, C: 2, Line: 125},                  // 420 "\">"
 		{Code: template.Text, B: 2197, C: 48, Line: 241},                 // 421 "\n<Type>0</Type>\n<Value></Value>\n<Title></Title>\n"
 		{Code: template.Text, B: 2245, C: 7, Line: 125},                  // 422 "</Fkey>"
-		{Code: template.Next, A: 14, B: 395, Line: 117},                  // 423
+		{Code: template.Next, A: 8, B: 395, Line: 117},                   // 423
 		{Code: template.Text, B: 2162, C: 3, Line: 127},                  // 424 "\n</"
-		{Code: template.Print, A: 12, Line: 128},                         // 425
+		{Code: template.Print, A: 6, Line: 128},                          // 425
 		{Code: template.Text, B: 2384, C: 11, Line: 128},                 // 426 ">\n</dsskey>"
-		{Code: template.Field, A: 13, C: 8, Line: 130},                   // 427
-		{Code: template.JumpFalse, A: 13, B: 432, Line: 130},             // 428
+		{Code: template.Field, A: 7, C: 8, Line: 130},                    // 427
+		{Code: template.JumpFalse, A: 7, B: 432, Line: 130},              // 428
 		{Code: template.Text, B: 2395, C: 56, Line: 130},                 // 429 "\n<web>\n<account index=\"1\">\n<Name>admin</Name>\n<Password>"
-		{Code: template.Print, A: 13, Line: 134},                         // 430
+		{Code: template.Print, A: 7, Line: 134},                          // 430
 		{Code: template.Text, B: 2451, C: 47, Line: 134},                 // 431 "</Password>\n<Level>10</Level>\n</account>\n</web>"
 		{Code: template.Text, B: 2498, C: 5, Line: 138},                  // 432 "\n<ap>"
-		{Code: template.Field, A: 13, C: 20, Line: 140},                  // 433
-		{Code: template.JumpFalse, A: 13, B: 439, Line: 140},             // 434
+		{Code: template.Field, A: 7, C: 20, Line: 140},                   // 433
+		{Code: template.JumpFalse, A: 7, B: 439, Line: 140},              // 434
 		{Code: template.TextField, B: 2503, C: 18, D: 16, Line: 141},     // 435 "\n<DefaultUsername>"
 		{Code: template.Text, B: 2521, C: 36, Line: 141},                 // 436 "</DefaultUsername>\n<DefaultPassword>"
-		{Code: template.Print, A: 13, Line: 142},                         // 437
+		{Code: template.Print, A: 7, Line: 142},                          // 437
 		{Code: template.Text, B: 2557, C: 18, Line: 142},                 // 438 "</DefaultPassword>"
 		{Code: template.TextField, B: 2575, C: 59, D: 31, Line: 146},     // 439 "\n<DownloadCommonConf>0</DownloadCommonConf>\n<FlashServerIP>"
 		{Code: template.TextField, B: 2634, C: 3, D: 32, Line: 146},      // 440 "://"
 		{Code: template.Text, B: 2637, C: 72, Line: 146},                 // 441 "</FlashServerIP>\n<FlashFileName>$mac.cfg</FlashFileName>\n<FlashProtocol>"
-		{Code: template.Field, A: 13, C: 31, Line: 148},                  // 442
-		{Code: template.Lookup, A: 14, B: 13, C: 6, Line: 148},           // 443
-		{Code: template.Print, A: 14, Line: 148},                         // 444
+		{Code: template.Field, A: 7, C: 31, Line: 148},                   // 442
+		{Code: template.Lookup, A: 8, B: 7, C: 6, Line: 148},             // 443
+		{Code: template.Print, A: 8, Line: 148},                          // 444
 		{Code: template.Text, B: 2709, C: 16, Line: 148},                 // 445 "</FlashProtocol>"
 		{Code: template.Text, B: 2725, C: 41, Line: 149},                 // 446 "\n<FlashMode>2</FlashMode>\n<FlashInterval>"
 		{Code: template.PrintFieldInt, B: 21, Line: 151},                 // 447
@@ -2725,7 +2725,7 @@ var fanvilMacCfg = template.Program{
 
 var fanvilOlderCfg = template.Program{
 	Source: "older.cfg.tmpl",
-	Cells:  20,
+	Cells:  13,
 	Escape: xml.Append,
 	Root:   profile.Phone,
 	Tables: fanvilTables,
@@ -2881,34 +2881,34 @@ var fanvilOlderCfg = template.Program{
 		{Code: template.Text, B: 227, C: 42, Line: 18},                    // 27 "\n<Second_SNTP_Server></Second_SNTP_Server>"
 		{Code: template.Field, A: 1, C: 24, Line: 21},                     // 28
 		{Code: template.JumpFalse, A: 1, B: 109, Line: 21},                // 29
-		{Code: template.Field, A: 2, B: 1, C: 2, Line: 23},                // 30
-		{Code: template.Field, A: 3, B: 1, C: 2, Line: 23},                // 31
-		{Code: template.Add, A: 4, B: 2, C: 3, Line: 23},                  // 32
-		{Code: template.Field, A: 5, B: 1, C: 2, Line: 23},                // 33
-		{Code: template.Field, A: 6, B: 1, C: 2, Line: 23},                // 34
-		{Code: template.Add, A: 7, B: 5, C: 6, Line: 23},                  // 35
-		{Code: template.Add, A: 8, B: 4, C: 7, Line: 23},                  // 36
-		{Code: template.Copy, A: 9, B: 8, Line: 23},                       // 37
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 23},                // 30
+		{Code: template.Field, A: 4, B: 1, C: 2, Line: 23},                // 31
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 23},                  // 32
+		{Code: template.Field, A: 6, B: 1, C: 2, Line: 23},                // 33
+		{Code: template.Field, A: 7, B: 1, C: 2, Line: 23},                // 34
+		{Code: template.Add, A: 8, B: 6, C: 7, Line: 23},                  // 35
+		{Code: template.Add, A: 9, B: 5, C: 8, Line: 23},                  // 36
+		{Code: template.Copy, A: 2, B: 9, Line: 23},                       // 37
 		{Code: template.JumpField, A: 1, B: 42, C: 3, Line: 24},           // 38
-		{Code: template.LoadInt, A: 10, B: 2, Line: 24},                   // 39
-		{Code: template.Add, A: 11, B: 9, C: 10, Line: 24},                // 40
-		{Code: template.Copy, A: 9, B: 11, Line: 24},                      // 41
-		{Code: template.Field, A: 10, B: 1, C: 3, Line: 25},               // 42
-		{Code: template.LoadInt, A: 12, B: 45, Line: 25},                  // 43
-		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 25},          // 44
-		{Code: template.JumpFalse, A: 11, B: 49, Line: 25},                // 45
-		{Code: template.LoadInt, A: 13, B: 1, Line: 25},                   // 46
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 25},                // 47
-		{Code: template.Copy, A: 9, B: 14, Line: 25},                      // 48
+		{Code: template.LoadInt, A: 3, B: 2, Line: 24},                    // 39
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 24},                  // 40
+		{Code: template.Copy, A: 2, B: 4, Line: 24},                       // 41
+		{Code: template.Field, A: 3, B: 1, C: 3, Line: 25},                // 42
+		{Code: template.LoadInt, A: 5, B: 45, Line: 25},                   // 43
+		{Code: template.EqualInt, A: 4, B: 3, C: 5, Line: 25},             // 44
+		{Code: template.JumpFalse, A: 4, B: 49, Line: 25},                 // 45
+		{Code: template.LoadInt, A: 6, B: 1, Line: 25},                    // 46
+		{Code: template.Add, A: 7, B: 2, C: 6, Line: 25},                  // 47
+		{Code: template.Copy, A: 2, B: 7, Line: 25},                       // 48
 		{Code: template.Text, B: 269, C: 12, Line: 25},                    // 49 "\n<Time_Zone>"
-		{Code: template.Field, A: 10, B: 1, C: 1, Line: 26},               // 50
-		{Code: template.LoadText, A: 12, B: 281, C: 1, Line: 26},          // 51 "-"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 26},             // 52
-		{Code: template.JumpFalse, A: 11, B: 55, Line: 26},                // 53
+		{Code: template.Field, A: 3, B: 1, C: 1, Line: 26},                // 50
+		{Code: template.LoadText, A: 5, B: 281, C: 1, Line: 26},           // 51 "-"
+		{Code: template.Equal, A: 4, B: 3, C: 5, Line: 26},                // 52
+		{Code: template.JumpFalse, A: 4, B: 55, Line: 26},                 // 53
 		{Code: template.Text, B: 281, C: 1, Line: 26},                     // 54 "-"
-		{Code: template.PrintInt, A: 9, Line: 26},                         // 55
+		{Code: template.PrintInt, A: 2, Line: 26},                         // 55
 		{Code: template.Text, B: 282, C: 32, Line: 26},                    // 56 "</Time_Zone>\n<Time_Zone_Name>UTC"
-		{Code: template.JumpFalse, A: 9, B: 63, Line: 28},                 // 57
+		{Code: template.JumpFalse, A: 2, B: 63, Line: 28},                 // 57
 		{Code: template.PrintField, A: 1, B: 1, Line: 28},                 // 58
 		{Code: template.PrintFieldInt, A: 1, B: 2, Line: 28},              // 59
 		{Code: template.JumpField, A: 1, B: 63, C: 3, Line: 28},           // 60
@@ -2916,47 +2916,47 @@ var fanvilOlderCfg = template.Program{
 		{Code: template.PrintFieldInt, A: 1, B: 3, Line: 28},              // 62
 		{Code: template.Text, B: 315, C: 17, Line: 28},                    // 63 "</Time_Zone_Name>"
 		{Code: template.JumpField, A: 1, B: 108, C: 4, Line: 29},          // 64
-		{Code: template.Field, A: 11, B: 1, C: 6, Line: 30},               // 65
-		{Code: template.Field, A: 12, B: 11, C: 5, Line: 30},              // 66
-		{Code: template.Copy, A: 10, B: 12, Line: 30},                     // 67
-		{Code: template.JumpFalse, A: 10, B: 78, Line: 30},                // 68
-		{Code: template.Field, A: 13, B: 1, C: 7, Line: 30},               // 69
-		{Code: template.Field, A: 14, B: 13, C: 5, Line: 30},              // 70
-		{Code: template.Copy, A: 10, B: 14, Line: 30},                     // 71
-		{Code: template.JumpFalse, A: 10, B: 78, Line: 30},                // 72
-		{Code: template.Field, A: 15, B: 1, C: 5, Line: 30},               // 73
-		{Code: template.LoadInt, A: 16, B: 60, Line: 30},                  // 74
-		{Code: template.Less, A: 17, B: 16, C: 15, Line: 30},              // 75
-		{Code: template.Not, A: 17, B: 17, Line: 30},                      // 76
-		{Code: template.Copy, A: 10, B: 17, Line: 30},                     // 77
-		{Code: template.Not, A: 18, B: 10, Line: 30},                      // 78
-		{Code: template.JumpFalse, A: 18, B: 82, Line: 30},                // 79
+		{Code: template.Field, A: 4, B: 1, C: 6, Line: 30},                // 65
+		{Code: template.Field, A: 5, B: 4, C: 5, Line: 30},                // 66
+		{Code: template.Copy, A: 3, B: 5, Line: 30},                       // 67
+		{Code: template.JumpFalse, A: 3, B: 78, Line: 30},                 // 68
+		{Code: template.Field, A: 6, B: 1, C: 7, Line: 30},                // 69
+		{Code: template.Field, A: 7, B: 6, C: 5, Line: 30},                // 70
+		{Code: template.Copy, A: 3, B: 7, Line: 30},                       // 71
+		{Code: template.JumpFalse, A: 3, B: 78, Line: 30},                 // 72
+		{Code: template.Field, A: 8, B: 1, C: 5, Line: 30},                // 73
+		{Code: template.LoadInt, A: 9, B: 60, Line: 30},                   // 74
+		{Code: template.Less, A: 10, B: 9, C: 8, Line: 30},                // 75
+		{Code: template.Not, A: 10, B: 10, Line: 30},                      // 76
+		{Code: template.Copy, A: 3, B: 10, Line: 30},                      // 77
+		{Code: template.Not, A: 11, B: 3, Line: 30},                       // 78
+		{Code: template.JumpFalse, A: 11, B: 82, Line: 30},                // 79
 		{Code: template.Fail, B: 332, C: 67, Line: 30},                    // 80 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 19, Line: 30},                           // 81
+		{Code: template.Print, A: 12, Line: 30},                           // 81
 		{Code: template.Text, B: 399, C: 79, Line: 30},                    // 82 "\n<Enable_DST>2</Enable_DST>\n<DST_Fixed_Type>2</DST_Fixed_Type>\n<DST_Min_Offset>"
 		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 33},              // 83
 		{Code: template.Text, B: 478, C: 17, Line: 33},                    // 84 "</DST_Min_Offset>"
-		{Code: template.Field, A: 10, B: 1, C: 6, Line: 34},               // 85
-		{Code: template.JumpFalse, A: 10, B: 96, Line: 34},                // 86
+		{Code: template.Field, A: 3, B: 1, C: 6, Line: 34},                // 85
+		{Code: template.JumpFalse, A: 3, B: 96, Line: 34},                 // 86
 		{Code: template.Text, B: 495, C: 16, Line: 34},                    // 87 "\n<DST_Start_Mon>"
-		{Code: template.PrintFieldInt, A: 10, Line: 35},                   // 88
+		{Code: template.PrintFieldInt, A: 3, Line: 35},                    // 88
 		{Code: template.Text, B: 511, C: 33, Line: 35},                    // 89 "</DST_Start_Mon>\n<DST_Start_Week>"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 36},             // 90
+		{Code: template.PrintFieldInt, A: 3, B: 1, Line: 36},              // 90
 		{Code: template.Text, B: 544, C: 34, Line: 36},                    // 91 "</DST_Start_Week>\n<DST_Start_Wday>"
-		{Code: template.PrintFieldInt, A: 10, B: 2, Line: 37},             // 92
+		{Code: template.PrintFieldInt, A: 3, B: 2, Line: 37},              // 92
 		{Code: template.Text, B: 578, C: 34, Line: 37},                    // 93 "</DST_Start_Wday>\n<DST_Start_Hour>"
-		{Code: template.PrintFieldInt, A: 10, B: 4, Line: 38},             // 94
+		{Code: template.PrintFieldInt, A: 3, B: 4, Line: 38},              // 94
 		{Code: template.Text, B: 612, C: 17, Line: 38},                    // 95 "</DST_Start_Hour>"
-		{Code: template.Field, A: 10, B: 1, C: 7, Line: 40},               // 96
-		{Code: template.JumpFalse, A: 10, B: 107, Line: 40},               // 97
+		{Code: template.Field, A: 3, B: 1, C: 7, Line: 40},                // 96
+		{Code: template.JumpFalse, A: 3, B: 107, Line: 40},                // 97
 		{Code: template.Text, B: 629, C: 14, Line: 40},                    // 98 "\n<DST_End_Mon>"
-		{Code: template.PrintFieldInt, A: 10, Line: 41},                   // 99
+		{Code: template.PrintFieldInt, A: 3, Line: 41},                    // 99
 		{Code: template.Text, B: 643, C: 29, Line: 41},                    // 100 "</DST_End_Mon>\n<DST_End_Week>"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 42},             // 101
+		{Code: template.PrintFieldInt, A: 3, B: 1, Line: 42},              // 101
 		{Code: template.Text, B: 672, C: 30, Line: 42},                    // 102 "</DST_End_Week>\n<DST_End_Wday>"
-		{Code: template.PrintFieldInt, A: 10, B: 2, Line: 43},             // 103
+		{Code: template.PrintFieldInt, A: 3, B: 2, Line: 43},              // 103
 		{Code: template.Text, B: 702, C: 30, Line: 43},                    // 104 "</DST_End_Wday>\n<DST_End_Hour>"
-		{Code: template.PrintFieldInt, A: 10, B: 4, Line: 44},             // 105
+		{Code: template.PrintFieldInt, A: 3, B: 4, Line: 44},              // 105
 		{Code: template.Text, B: 732, C: 15, Line: 44},                    // 106 "</DST_End_Hour>"
 		{Code: template.Jump, B: 109, Line: 29},                           // 107
 		{Code: template.Text, B: 747, C: 27, Line: 46},                    // 108 "\n<Enable_DST>0</Enable_DST>"
@@ -3832,7 +3832,7 @@ var grandstreamTables = []template.Table{
 
 var grandstreamCfgXml = template.Program{
 	Source: "cfg.xml.tmpl",
-	Cells:  41,
+	Cells:  37,
 	Escape: xml.Append,
 	Root:   profile.Phone,
 	Tables: grandstreamTables,
@@ -3863,8 +3863,7 @@ var grandstreamCfgXml = template.Program{
 		"<P331></P331>\n" +
 		"<P330>0</P330>\n" +
 		"<P331></P331>blf\n" +
-		"<>1</>\n" +
-		"<</:></10dns-naptr2>60</>0</first3first4first6first8first12mpkwords>-1</linethis key of the phone cannot be a line; lay out the keys without itforwarddndthis key of the phone can neither forward nor refuse callsthe phone has a pickup code for each account, not for each key>\n" +
+		"<>1</</:></10dns-naptr2>60</>0</wordsforwardfirst3first4first6first8first12mpk>-1</linethis key of the phone cannot be a line; lay out the keys without itdndthis key of the phone can neither forward nor refuse callsthe phone has a pickup code for each account, not for each key>\n" +
 		"<P>-1</P\n" +
 		"</config>\n" +
 		"</gs_provision>\n",
@@ -3958,687 +3957,682 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Text, B: 474, C: 7, Line: 56},                    // 86 "</P331>"
 		{Code: template.Jump, B: 89, Line: 54},                           // 87
 		{Code: template.Text, B: 481, C: 29, Line: 57},                   // 88 "\n<P330>0</P330>\n<P331></P331>"
-		{Code: template.Field, A: 2, C: 30, Line: 61},                    // 89
-		{Code: template.LoadText, A: 3, B: 510, C: 3, Line: 61},          // 90 "blf"
-		{Code: template.Has, A: 4, B: 2, C: 3, Line: 61},                 // 91
-		{Code: template.Copy, A: 5, B: 4, Line: 61},                      // 92
-		{Code: template.Field, A: 6, C: 25, Line: 62},                    // 93
-		{Code: template.Copy, A: 7, B: 6, Line: 62},                      // 94
-		{Code: template.Range, A: 7, B: 376, Line: 62},                   // 95
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 62},                // 96
-		{Code: template.Text, B: 513, C: 2, Line: 62},                    // 97 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 63},             // 98
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 63},         // 99
-		{Code: template.Print, A: 11, Line: 63},                          // 100
-		{Code: template.Text, B: 515, C: 4, Line: 63},                    // 101 ">1</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 63},             // 102
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 63},         // 103
-		{Code: template.Print, A: 11, Line: 63},                          // 104
-		{Code: template.Text, B: 519, C: 3, Line: 63},                    // 105 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 64},             // 106
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 64},        // 107
-		{Code: template.Print, A: 11, Line: 64},                          // 108
-		{Code: template.TextField, A: 9, B: 301, C: 1, D: 14, Line: 64},  // 109 ">"
-		{Code: template.Text, B: 522, C: 2, Line: 64},                    // 110 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 64},             // 111
-		{Code: template.LookupInt, A: 11, B: 10, C: 21, Line: 64},        // 112
-		{Code: template.Print, A: 11, Line: 64},                          // 113
-		{Code: template.Text, B: 519, C: 3, Line: 64},                    // 114 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 115
-		{Code: template.LookupInt, A: 11, B: 10, C: 38, Line: 65},        // 116
-		{Code: template.Print, A: 11, Line: 65},                          // 117
-		{Code: template.TextField, A: 9, B: 301, C: 1, D: 1, Line: 65},   // 118 ">"
-		{Code: template.Field, A: 10, B: 9, C: 2, Line: 65},              // 119
-		{Code: template.JumpFalse, A: 10, B: 122, Line: 65},              // 120
-		{Code: template.TextInt, A: 10, B: 524, C: 1, Line: 65},          // 121 ":"
-		{Code: template.Text, B: 522, C: 2, Line: 65},                    // 122 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},             // 123
-		{Code: template.LookupInt, A: 11, B: 10, C: 38, Line: 65},        // 124
-		{Code: template.Print, A: 11, Line: 65},                          // 125
-		{Code: template.Text, B: 519, C: 3, Line: 65},                    // 126 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 127
-		{Code: template.LookupInt, A: 11, B: 10, C: 39, Line: 66},        // 128
-		{Code: template.Print, A: 11, Line: 66},                          // 129
-		{Code: template.Text, B: 525, C: 3, Line: 66},                    // 130 "></"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 66},             // 131
-		{Code: template.LookupInt, A: 11, B: 10, C: 39, Line: 66},        // 132
-		{Code: template.Print, A: 11, Line: 66},                          // 133
-		{Code: template.Text, B: 519, C: 3, Line: 66},                    // 134 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 67},             // 135
-		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 67},        // 136
-		{Code: template.Print, A: 11, Line: 67},                          // 137
-		{Code: template.Text, B: 301, C: 1, Line: 67},                    // 138 ">"
-		{Code: template.Field, A: 10, B: 9, C: 4, Line: 67},              // 139
-		{Code: template.JumpFalse, A: 10, B: 142, Line: 67},              // 140
-		{Code: template.Print, A: 10, Line: 67},                          // 141
-		{Code: template.JumpField, A: 9, B: 146, C: 4, Line: 67},         // 142
-		{Code: template.Field, A: 10, B: 9, C: 5, Line: 67},              // 143
-		{Code: template.JumpFalse, A: 10, B: 146, Line: 67},              // 144
-		{Code: template.TextInt, A: 10, B: 524, C: 1, Line: 67},          // 145 ":"
-		{Code: template.Text, B: 522, C: 2, Line: 67},                    // 146 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 67},             // 147
-		{Code: template.LookupInt, A: 11, B: 10, C: 34, Line: 67},        // 148
-		{Code: template.Print, A: 11, Line: 67},                          // 149
-		{Code: template.Text, B: 519, C: 3, Line: 67},                    // 150 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 68},             // 151
-		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 68},        // 152
-		{Code: template.Print, A: 11, Line: 68},                          // 153
-		{Code: template.Text, B: 525, C: 3, Line: 68},                    // 154 "></"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 68},             // 155
-		{Code: template.LookupInt, A: 11, B: 10, C: 35, Line: 68},        // 156
-		{Code: template.Print, A: 11, Line: 68},                          // 157
-		{Code: template.Text, B: 519, C: 3, Line: 68},                    // 158 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 159
-		{Code: template.LookupInt, A: 11, B: 10, C: 46, Line: 69},        // 160
-		{Code: template.Print, A: 11, Line: 69},                          // 161
-		{Code: template.TextField, A: 9, B: 301, C: 1, D: 11, Line: 69},  // 162 ">"
-		{Code: template.Text, B: 522, C: 2, Line: 69},                    // 163 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 69},             // 164
-		{Code: template.LookupInt, A: 11, B: 10, C: 46, Line: 69},        // 165
-		{Code: template.Print, A: 11, Line: 69},                          // 166
-		{Code: template.Text, B: 519, C: 3, Line: 69},                    // 167 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 70},             // 168
-		{Code: template.LookupInt, A: 11, B: 10, C: 2, Line: 70},         // 169
-		{Code: template.Print, A: 11, Line: 70},                          // 170
-		{Code: template.TextField, A: 9, B: 301, C: 1, D: 12, Line: 70},  // 171 ">"
-		{Code: template.Text, B: 522, C: 2, Line: 70},                    // 172 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 70},             // 173
-		{Code: template.LookupInt, A: 11, B: 10, C: 2, Line: 70},         // 174
-		{Code: template.Print, A: 11, Line: 70},                          // 175
-		{Code: template.Text, B: 519, C: 3, Line: 70},                    // 176 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 71},             // 177
-		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 71},        // 178
-		{Code: template.Print, A: 11, Line: 71},                          // 179
-		{Code: template.TextField, A: 9, B: 301, C: 1, D: 13, Line: 71},  // 180 ">"
-		{Code: template.Text, B: 522, C: 2, Line: 71},                    // 181 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 71},             // 182
-		{Code: template.LookupInt, A: 11, B: 10, C: 22, Line: 71},        // 183
-		{Code: template.Print, A: 11, Line: 71},                          // 184
-		{Code: template.Text, B: 519, C: 3, Line: 71},                    // 185 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 72},             // 186
-		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 72},         // 187
-		{Code: template.Print, A: 11, Line: 72},                          // 188
-		{Code: template.TextField, A: 9, B: 301, C: 1, D: 15, Line: 72},  // 189 ">"
-		{Code: template.Text, B: 522, C: 2, Line: 72},                    // 190 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 72},             // 191
-		{Code: template.LookupInt, A: 11, B: 10, C: 8, Line: 72},         // 192
-		{Code: template.Print, A: 11, Line: 72},                          // 193
-		{Code: template.Text, B: 519, C: 3, Line: 72},                    // 194 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 195
-		{Code: template.LookupInt, A: 11, B: 10, C: 47, Line: 73},        // 196
-		{Code: template.Print, A: 11, Line: 73},                          // 197
-		{Code: template.Text, B: 301, C: 1, Line: 73},                    // 198 ">"
-		{Code: template.Field, A: 10, B: 9, C: 8, Line: 73},              // 199
-		{Code: template.JumpFalse, A: 10, B: 202, Line: 73},              // 200
-		{Code: template.Print, A: 10, Line: 73},                          // 201
-		{Code: template.Text, B: 522, C: 2, Line: 73},                    // 202 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 73},             // 203
-		{Code: template.LookupInt, A: 11, B: 10, C: 47, Line: 73},        // 204
-		{Code: template.Print, A: 11, Line: 73},                          // 205
-		{Code: template.Text, B: 519, C: 3, Line: 73},                    // 206 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 74},             // 207
-		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 74},        // 208
-		{Code: template.Print, A: 11, Line: 74},                          // 209
-		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 210 ">"
-		{Code: template.JumpField, A: 9, B: 214, C: 9, Line: 74},         // 211
-		{Code: template.Text, B: 528, C: 1, Line: 74},                    // 212 "1"
-		{Code: template.Jump, B: 215, Line: 74},                          // 213
-		{Code: template.Text, B: 529, C: 1, Line: 74},                    // 214 "0"
-		{Code: template.Text, B: 522, C: 2, Line: 74},                    // 215 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 74},             // 216
-		{Code: template.LookupInt, A: 11, B: 10, C: 20, Line: 74},        // 217
-		{Code: template.Print, A: 11, Line: 74},                          // 218
-		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 219 ">"
-		{Code: template.Text, B: 513, C: 2, Line: 75},                    // 220 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},             // 221
-		{Code: template.LookupInt, A: 11, B: 10, C: 9, Line: 76},         // 222
-		{Code: template.Print, A: 11, Line: 76},                          // 223
-		{Code: template.Text, B: 301, C: 1, Line: 76},                    // 224 ">"
-		{Code: template.Field, A: 10, B: 9, C: 3, Line: 76},              // 225
-		{Code: template.LoadText, A: 12, B: 530, C: 9, Line: 76},         // 226 "dns-naptr"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 76},            // 227
-		{Code: template.JumpFalse, A: 11, B: 231, Line: 76},              // 228
-		{Code: template.Text, B: 539, C: 1, Line: 76},                    // 229 "2"
-		{Code: template.Jump, B: 232, Line: 76},                          // 230
-		{Code: template.Text, B: 529, C: 1, Line: 76},                    // 231 "0"
-		{Code: template.Text, B: 522, C: 2, Line: 76},                    // 232 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},             // 233
-		{Code: template.LookupInt, A: 11, B: 10, C: 9, Line: 76},         // 234
-		{Code: template.Print, A: 11, Line: 76},                          // 235
-		{Code: template.Text, B: 519, C: 3, Line: 76},                    // 236 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 237
-		{Code: template.LookupInt, A: 11, B: 10, C: 44, Line: 77},        // 238
-		{Code: template.Print, A: 11, Line: 77},                          // 239
-		{Code: template.Text, B: 301, C: 1, Line: 77},                    // 240 ">"
-		{Code: template.Field, A: 10, B: 9, C: 3, Line: 77},              // 241
-		{Code: template.Lookup, A: 11, B: 10, C: 45, Line: 77},           // 242
-		{Code: template.Print, A: 11, Line: 77},                          // 243
-		{Code: template.Text, B: 522, C: 2, Line: 77},                    // 244 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},             // 245
-		{Code: template.LookupInt, A: 11, B: 10, C: 44, Line: 77},        // 246
-		{Code: template.Print, A: 11, Line: 77},                          // 247
-		{Code: template.Text, B: 519, C: 3, Line: 77},                    // 248 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},             // 249
-		{Code: template.LookupInt, A: 11, B: 10, C: 36, Line: 78},        // 250
-		{Code: template.Print, A: 11, Line: 78},                          // 251
-		{Code: template.Text, B: 515, C: 4, Line: 78},                    // 252 ">1</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},             // 253
-		{Code: template.LookupInt, A: 11, B: 10, C: 36, Line: 78},        // 254
-		{Code: template.Print, A: 11, Line: 78},                          // 255
-		{Code: template.Text, B: 519, C: 3, Line: 78},                    // 256 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},             // 257
-		{Code: template.LookupInt, A: 11, B: 10, C: 10, Line: 79},        // 258
-		{Code: template.Print, A: 11, Line: 79},                          // 259
-		{Code: template.Text, B: 301, C: 1, Line: 79},                    // 260 ">"
-		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 79},            // 261
-		{Code: template.Text, B: 522, C: 2, Line: 79},                    // 262 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},             // 263
-		{Code: template.LookupInt, A: 11, B: 10, C: 10, Line: 79},        // 264
-		{Code: template.Print, A: 11, Line: 79},                          // 265
-		{Code: template.Text, B: 519, C: 3, Line: 79},                    // 266 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 267
-		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 80},        // 268
-		{Code: template.Print, A: 11, Line: 80},                          // 269
-		{Code: template.Text, B: 540, C: 5, Line: 80},                    // 270 ">60</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},             // 271
-		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 80},        // 272
-		{Code: template.Print, A: 11, Line: 80},                          // 273
-		{Code: template.Text, B: 519, C: 3, Line: 80},                    // 274 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},             // 275
-		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 81},        // 276
-		{Code: template.Print, A: 11, Line: 81},                          // 277
-		{Code: template.Text, B: 301, C: 1, Line: 81},                    // 278 ">"
-		{Code: template.Field, A: 10, B: 9, C: 7, Line: 81},              // 279
-		{Code: template.Lookup, A: 11, B: 10, C: 41, Line: 81},           // 280
-		{Code: template.Print, A: 11, Line: 81},                          // 281
-		{Code: template.Text, B: 522, C: 2, Line: 81},                    // 282 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},             // 283
-		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 81},        // 284
-		{Code: template.Print, A: 11, Line: 81},                          // 285
-		{Code: template.Text, B: 301, C: 1, Line: 81},                    // 286 ">"
-		{Code: template.JumpFalse, A: 5, B: 328, Line: 82},               // 287
-		{Code: template.Text, B: 513, C: 2, Line: 82},                    // 288 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 83},             // 289
-		{Code: template.LookupInt, A: 11, B: 10, C: 42, Line: 83},        // 290
-		{Code: template.Print, A: 11, Line: 83},                          // 291
-		{Code: template.Text, B: 301, C: 1, Line: 83},                    // 292 ">"
-		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 83},            // 293
-		{Code: template.Text, B: 522, C: 2, Line: 83},                    // 294 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 83},             // 295
-		{Code: template.LookupInt, A: 11, B: 10, C: 42, Line: 83},        // 296
-		{Code: template.Print, A: 11, Line: 83},                          // 297
-		{Code: template.Text, B: 301, C: 1, Line: 83},                    // 298 ">"
-		{Code: template.JumpField, A: 1, B: 319, C: 10, Line: 86},        // 299
-		{Code: template.Text, B: 513, C: 2, Line: 86},                    // 300 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 301
-		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 87},        // 302
-		{Code: template.Print, A: 11, Line: 87},                          // 303
-		{Code: template.Text, B: 515, C: 4, Line: 87},                    // 304 ">1</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 87},             // 305
-		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 87},        // 306
-		{Code: template.Print, A: 11, Line: 87},                          // 307
-		{Code: template.Text, B: 519, C: 3, Line: 87},                    // 308 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},             // 309
-		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 88},        // 310
-		{Code: template.Print, A: 11, Line: 88},                          // 311
-		{Code: template.TextField, A: 1, B: 301, C: 1, D: 10, Line: 88},  // 312 ">"
-		{Code: template.Text, B: 522, C: 2, Line: 88},                    // 313 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 88},             // 314
-		{Code: template.LookupInt, A: 11, B: 10, C: 23, Line: 88},        // 315
-		{Code: template.Print, A: 11, Line: 88},                          // 316
-		{Code: template.Text, B: 301, C: 1, Line: 88},                    // 317 ">"
-		{Code: template.Jump, B: 328, Line: 86},                          // 318
-		{Code: template.Text, B: 513, C: 2, Line: 89},                    // 319 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 90},             // 320
-		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 90},        // 321
-		{Code: template.Print, A: 11, Line: 90},                          // 322
-		{Code: template.Text, B: 545, C: 4, Line: 90},                    // 323 ">0</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 90},             // 324
-		{Code: template.LookupInt, A: 11, B: 10, C: 24, Line: 90},        // 325
-		{Code: template.Print, A: 11, Line: 90},                          // 326
-		{Code: template.Text, B: 301, C: 1, Line: 90},                    // 327 ">"
-		{Code: template.JumpField, A: 1, B: 375, C: 28, Line: 95},        // 328
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 96},             // 329
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 96},             // 330
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 96},              // 331
-		{Code: template.Copy, A: 13, B: 12, Line: 96},                    // 332
-		{Code: template.Add, A: 14, B: 13, C: 13, Line: 97},              // 333
-		{Code: template.Copy, A: 15, B: 14, Line: 97},                    // 334
-		{Code: template.Add, A: 16, B: 15, C: 15, Line: 98},              // 335
-		{Code: template.Add, A: 17, B: 16, C: 13, Line: 98},              // 336
-		{Code: template.Copy, A: 18, B: 17, Line: 98},                    // 337
-		{Code: template.LoadText, A: 19, B: 549, Line: 99},               // 338 ""
-		{Code: template.Copy, A: 20, B: 19, Line: 99},                    // 339
-		{Code: template.Field, A: 21, B: 1, C: 28, Line: 100},            // 340
-		{Code: template.Copy, A: 22, B: 21, Line: 100},                   // 341
-		{Code: template.Range, A: 22, B: 362, Line: 100},                 // 342
-		{Code: template.Item, A: 22, B: 24, C: 25, Line: 100},            // 343
-		{Code: template.JumpField, A: 24, B: 348, C: 1, Line: 101},       // 344
-		{Code: template.Field, A: 26, B: 24, Line: 101},                  // 345
-		{Code: template.Lookup, A: 27, B: 26, C: 5, Line: 101},           // 346
-		{Code: template.Copy, A: 20, B: 27, Line: 101},                   // 347
-		{Code: template.LoadInt, A: 26, B: 1, Line: 102},                 // 348
-		{Code: template.Add, A: 27, B: 25, C: 26, Line: 102},             // 349
-		{Code: template.Add, A: 28, B: 18, C: 27, Line: 102},             // 350
-		{Code: template.Copy, A: 29, B: 28, Line: 102},                   // 351
-		{Code: template.Text, B: 513, C: 2, Line: 102},                   // 352 "\n<"
-		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 103},        // 353
-		{Code: template.Print, A: 30, Line: 103},                         // 354
-		{Code: template.Text, B: 301, C: 1, Line: 103},                   // 355 ">"
-		{Code: template.Print, A: 20, Line: 103},                         // 356
-		{Code: template.Text, B: 522, C: 2, Line: 103},                   // 357 "</"
-		{Code: template.LookupInt, A: 30, B: 29, C: 4, Line: 103},        // 358
-		{Code: template.Print, A: 30, Line: 103},                         // 359
-		{Code: template.Text, B: 301, C: 1, Line: 103},                   // 360 ">"
-		{Code: template.Next, A: 22, B: 343, Line: 100},                  // 361
-		{Code: template.Text, B: 513, C: 2, Line: 104},                   // 362 "\n<"
-		{Code: template.LoadInt, A: 21, B: 8, Line: 105},                 // 363
-		{Code: template.Add, A: 22, B: 18, C: 21, Line: 105},             // 364
-		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 105},        // 365
-		{Code: template.Print, A: 23, Line: 105},                         // 366
-		{Code: template.Text, B: 301, C: 1, Line: 105},                   // 367 ">"
-		{Code: template.Print, A: 20, Line: 105},                         // 368
-		{Code: template.Text, B: 522, C: 2, Line: 105},                   // 369 "</"
-		{Code: template.LoadInt, A: 21, B: 8, Line: 105},                 // 370
-		{Code: template.Add, A: 22, B: 18, C: 21, Line: 105},             // 371
-		{Code: template.LookupInt, A: 23, B: 22, C: 4, Line: 105},        // 372
-		{Code: template.Print, A: 23, Line: 105},                         // 373
-		{Code: template.Text, B: 301, C: 1, Line: 105},                   // 374 ">"
-		{Code: template.Next, A: 7, B: 96, Line: 62},                     // 375
-		{Code: template.Field, A: 6, C: 26, Line: 108},                   // 376
-		{Code: template.Copy, A: 7, B: 6, Line: 108},                     // 377
-		{Code: template.Range, A: 7, B: 390, Line: 108},                  // 378
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 108},               // 379
-		{Code: template.Text, B: 513, C: 2, Line: 108},                   // 380 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 1, Line: 109},             // 381
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 109},        // 382
-		{Code: template.Print, A: 11, Line: 109},                         // 383
-		{Code: template.Text, B: 545, C: 4, Line: 109},                   // 384 ">0</"
-		{Code: template.Field, A: 10, B: 9, C: 1, Line: 109},             // 385
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 109},        // 386
-		{Code: template.Print, A: 11, Line: 109},                         // 387
-		{Code: template.Text, B: 301, C: 1, Line: 109},                   // 388 ">"
-		{Code: template.Next, A: 7, B: 379, Line: 108},                   // 389
-		{Code: template.LoadInt, A: 6, Line: 115},                        // 390
-		{Code: template.Copy, A: 7, B: 6, Line: 115},                     // 391
-		{Code: template.LoadInt, A: 8, B: 100, Line: 116},                // 392
-		{Code: template.Copy, A: 9, B: 8, Line: 116},                     // 393
-		{Code: template.LoadInt, A: 10, B: 48, Line: 117},                // 394
-		{Code: template.Copy, A: 11, B: 10, Line: 117},                   // 395
-		{Code: template.Field, A: 12, C: 30, Line: 118},                  // 396
-		{Code: template.LoadText, A: 13, B: 549, C: 6, Line: 118},        // 397 "first3"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 118},             // 398
-		{Code: template.JumpFalse, A: 14, B: 404, Line: 118},             // 399
-		{Code: template.LoadInt, A: 15, B: 3, Line: 118},                 // 400
-		{Code: template.Copy, A: 7, B: 15, Line: 118},                    // 401
-		{Code: template.LoadInt, A: 16, B: 97, Line: 118},                // 402
-		{Code: template.Copy, A: 9, B: 16, Line: 118},                    // 403
-		{Code: template.Field, A: 12, C: 30, Line: 119},                  // 404
-		{Code: template.LoadText, A: 13, B: 555, C: 6, Line: 119},        // 405 "first4"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 119},             // 406
-		{Code: template.JumpFalse, A: 14, B: 410, Line: 119},             // 407
-		{Code: template.LoadInt, A: 15, B: 4, Line: 119},                 // 408
-		{Code: template.Copy, A: 7, B: 15, Line: 119},                    // 409
-		{Code: template.Field, A: 12, C: 30, Line: 120},                  // 410
-		{Code: template.LoadText, A: 13, B: 561, C: 6, Line: 120},        // 411 "first6"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 120},             // 412
-		{Code: template.JumpFalse, A: 14, B: 418, Line: 120},             // 413
-		{Code: template.LoadInt, A: 15, B: 6, Line: 120},                 // 414
-		{Code: template.Copy, A: 7, B: 15, Line: 120},                    // 415
-		{Code: template.LoadInt, A: 16, B: 94, Line: 120},                // 416
-		{Code: template.Copy, A: 9, B: 16, Line: 120},                    // 417
-		{Code: template.Field, A: 12, C: 30, Line: 121},                  // 418
-		{Code: template.LoadText, A: 13, B: 567, C: 6, Line: 121},        // 419 "first8"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 121},             // 420
-		{Code: template.JumpFalse, A: 14, B: 424, Line: 121},             // 421
-		{Code: template.LoadInt, A: 15, B: 8, Line: 121},                 // 422
-		{Code: template.Copy, A: 7, B: 15, Line: 121},                    // 423
-		{Code: template.Field, A: 12, C: 30, Line: 122},                  // 424
-		{Code: template.LoadText, A: 13, B: 573, C: 7, Line: 122},        // 425 "first12"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 122},             // 426
-		{Code: template.JumpFalse, A: 14, B: 430, Line: 122},             // 427
-		{Code: template.LoadInt, A: 15, B: 12, Line: 122},                // 428
-		{Code: template.Copy, A: 7, B: 15, Line: 122},                    // 429
-		{Code: template.Field, A: 12, C: 30, Line: 123},                  // 430
-		{Code: template.LoadText, A: 13, B: 580, C: 3, Line: 123},        // 431 "mpk"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 123},             // 432
-		{Code: template.JumpFalse, A: 14, B: 435, Line: 123},             // 433
-		{Code: template.Copy, A: 11, B: 7, Line: 123},                    // 434
-		{Code: template.Field, A: 13, C: 30, Line: 124},                  // 435
-		{Code: template.LoadText, A: 14, B: 580, C: 3, Line: 124},        // 436 "mpk"
-		{Code: template.Has, A: 15, B: 13, C: 14, Line: 124},             // 437
-		{Code: template.Copy, A: 12, B: 15, Line: 124},                   // 438
-		{Code: template.JumpFalse, A: 12, B: 444, Line: 124},             // 439
-		{Code: template.Field, A: 16, C: 30, Line: 124},                  // 440
-		{Code: template.LoadText, A: 17, B: 583, C: 5, Line: 124},        // 441 "words"
-		{Code: template.Has, A: 18, B: 16, C: 17, Line: 124},             // 442
-		{Code: template.Copy, A: 12, B: 18, Line: 124},                   // 443
-		{Code: template.JumpFalse, A: 12, B: 449, Line: 124},             // 444
-		{Code: template.LoadInt, A: 19, B: 16, Line: 124},                // 445
-		{Code: template.Copy, A: 11, B: 19, Line: 124},                   // 446
-		{Code: template.LoadInt, A: 20, B: 84, Line: 124},                // 447
-		{Code: template.Copy, A: 9, B: 20, Line: 124},                    // 448
-		{Code: template.LoadInt, A: 12, Line: 127},                       // 449
-		{Code: template.Copy, A: 13, B: 12, Line: 127},                   // 450
-		{Code: template.Field, A: 14, C: 4, Line: 128},                   // 451
-		{Code: template.Copy, A: 15, B: 14, Line: 128},                   // 452
-		{Code: template.Range, A: 15, B: 608, Line: 128},                 // 453
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 128},            // 454
-		{Code: template.Field, A: 18, B: 17, Line: 129},                  // 455
-		{Code: template.LoadInt, A: 20, Line: 129},                       // 456
-		{Code: template.EqualInt, A: 19, B: 18, C: 20, Line: 129},        // 457
-		{Code: template.JumpFalse, A: 19, B: 604, Line: 129},             // 458
-		{Code: template.Field, A: 21, B: 1, C: 27, Line: 130},            // 459
-		{Code: template.Copy, A: 22, B: 21, Line: 130},                   // 460
-		{Code: template.Range, A: 22, B: 491, Line: 130},                 // 461
-		{Code: template.Item, A: 22, B: 24, C: 22, Line: 130},            // 462
-		{Code: template.Field, A: 26, B: 24, Line: 131},                  // 463
-		{Code: template.LoadInt, A: 28, Line: 131},                       // 464
-		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 131},        // 465
-		{Code: template.Copy, A: 25, B: 27, Line: 131},                   // 466
-		{Code: template.JumpFalse, A: 25, B: 476, Line: 131},             // 467
-		{Code: template.Field, A: 29, B: 24, C: 1, Line: 131},            // 468
-		{Code: template.Less, A: 30, B: 13, C: 29, Line: 131},            // 469
-		{Code: template.Copy, A: 25, B: 30, Line: 131},                   // 470
-		{Code: template.JumpFalse, A: 25, B: 476, Line: 131},             // 471
-		{Code: template.Field, A: 31, B: 24, C: 1, Line: 131},            // 472
-		{Code: template.Field, A: 32, B: 17, C: 1, Line: 131},            // 473
-		{Code: template.Less, A: 33, B: 31, C: 32, Line: 131},            // 474
-		{Code: template.Copy, A: 25, B: 33, Line: 131},                   // 475
-		{Code: template.JumpFalse, A: 25, B: 490, Line: 131},             // 476
-		{Code: template.Field, A: 34, B: 24, C: 1, Line: 132},            // 477
-		{Code: template.Copy, A: 35, B: 34, Line: 132},                   // 478
-		{Code: template.Less, A: 36, B: 11, C: 35, Line: 132},            // 479
-		{Code: template.JumpFalse, A: 36, B: 483, Line: 132},             // 480
-		{Code: template.Add, A: 37, B: 35, C: 9, Line: 132},              // 481
-		{Code: template.Copy, A: 35, B: 37, Line: 132},                   // 482
-		{Code: template.Text, B: 513, C: 2, Line: 132},                   // 483 "\n<"
-		{Code: template.LookupInt, A: 36, B: 35, C: 16, Line: 133},       // 484
-		{Code: template.Print, A: 36, Line: 133},                         // 485
-		{Code: template.Text, B: 588, C: 5, Line: 133},                   // 486 ">-1</"
-		{Code: template.LookupInt, A: 36, B: 35, C: 16, Line: 133},       // 487
-		{Code: template.Print, A: 36, Line: 133},                         // 488
-		{Code: template.Text, B: 301, C: 1, Line: 133},                   // 489 ">"
-		{Code: template.Next, A: 22, B: 462, Line: 130},                  // 490
-		{Code: template.Field, A: 21, B: 17, C: 1, Line: 136},            // 491
-		{Code: template.Copy, A: 13, B: 21, Line: 136},                   // 492
-		{Code: template.Field, A: 22, B: 17, C: 1, Line: 137},            // 493
-		{Code: template.Copy, A: 23, B: 22, Line: 137},                   // 494
-		{Code: template.Less, A: 24, B: 11, C: 23, Line: 137},            // 495
-		{Code: template.JumpFalse, A: 24, B: 499, Line: 137},             // 496
-		{Code: template.Add, A: 25, B: 23, C: 9, Line: 137},              // 497
-		{Code: template.Copy, A: 23, B: 25, Line: 137},                   // 498
-		{Code: template.Field, A: 25, B: 17, C: 2, Line: 138},            // 499
-		{Code: template.LoadText, A: 27, B: 593, C: 4, Line: 138},        // 500 "line"
-		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 138},           // 501
-		{Code: template.Copy, A: 24, B: 26, Line: 138},                   // 502
-		{Code: template.JumpFalse, A: 24, B: 518, Line: 138},             // 503
-		{Code: template.LoadInt, A: 29, B: 100, Line: 138},               // 504
-		{Code: template.Less, A: 30, B: 29, C: 23, Line: 138},            // 505
-		{Code: template.Copy, A: 28, B: 30, Line: 138},                   // 506
-		{Code: template.JumpTrue, A: 28, B: 517, Line: 138},              // 507
-		{Code: template.Less, A: 32, B: 7, C: 23, Line: 138},             // 508
-		{Code: template.Copy, A: 31, B: 32, Line: 138},                   // 509
-		{Code: template.JumpFalse, A: 31, B: 516, Line: 138},             // 510
-		{Code: template.Field, A: 33, B: 1, C: 30, Line: 138},            // 511
-		{Code: template.LoadText, A: 34, B: 583, C: 5, Line: 138},        // 512 "words"
-		{Code: template.Has, A: 35, B: 33, C: 34, Line: 138},             // 513
-		{Code: template.Not, A: 36, B: 35, Line: 138},                    // 514
-		{Code: template.Copy, A: 31, B: 36, Line: 138},                   // 515
-		{Code: template.Copy, A: 28, B: 31, Line: 138},                   // 516
-		{Code: template.Copy, A: 24, B: 28, Line: 138},                   // 517
-		{Code: template.JumpFalse, A: 24, B: 521, Line: 138},             // 518
-		{Code: template.Fail, B: 597, C: 67, Line: 180},                  // 519 "this key of the phone cannot be a line; lay out the keys without it"
-		{Code: template.Print, A: 37, Line: 180},                         // 520
-		{Code: template.Field, A: 25, B: 17, C: 2, Line: 139},            // 521
-		{Code: template.LoadText, A: 27, B: 664, C: 7, Line: 139},        // 522 "forward"
-		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 139},           // 523
-		{Code: template.JumpTrue, A: 26, B: 527, Line: 139},              // 524
-		{Code: template.LoadText, A: 28, B: 671, C: 3, Line: 139},        // 525 "dnd"
-		{Code: template.Equal, A: 26, B: 25, C: 28, Line: 139},           // 526
-		{Code: template.Copy, A: 24, B: 26, Line: 139},                   // 527
-		{Code: template.JumpFalse, A: 24, B: 545, Line: 139},             // 528
-		{Code: template.Field, A: 29, B: 1, C: 30, Line: 139},            // 529
-		{Code: template.LoadText, A: 30, B: 583, C: 5, Line: 139},        // 530 "words"
-		{Code: template.Has, A: 31, B: 29, C: 30, Line: 139},             // 531
-		{Code: template.Not, A: 32, B: 31, Line: 139},                    // 532
-		{Code: template.Copy, A: 24, B: 32, Line: 139},                   // 533
-		{Code: template.JumpFalse, A: 24, B: 545, Line: 139},             // 534
-		{Code: template.LoadInt, A: 34, B: 100, Line: 139},               // 535
-		{Code: template.Less, A: 35, B: 34, C: 23, Line: 139},            // 536
-		{Code: template.Copy, A: 33, B: 35, Line: 139},                   // 537
-		{Code: template.JumpTrue, A: 33, B: 544, Line: 139},              // 538
-		{Code: template.Field, A: 36, B: 1, C: 30, Line: 139},            // 539
-		{Code: template.LoadText, A: 37, B: 664, C: 7, Line: 139},        // 540 "forward"
-		{Code: template.Has, A: 38, B: 36, C: 37, Line: 139},             // 541
-		{Code: template.Not, A: 39, B: 38, Line: 139},                    // 542
-		{Code: template.Copy, A: 33, B: 39, Line: 139},                   // 543
-		{Code: template.Copy, A: 24, B: 33, Line: 139},                   // 544
-		{Code: template.JumpFalse, A: 24, B: 548, Line: 139},             // 545
-		{Code: template.Fail, B: 674, C: 58, Line: 181},                  // 546 "this key of the phone can neither forward nor refuse calls"
-		{Code: template.Print, A: 40, Line: 181},                         // 547
-		{Code: template.Text, B: 513, C: 2, Line: 139},                   // 548 "\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 16, Line: 140},       // 549
-		{Code: template.Print, A: 24, Line: 140},                         // 550
-		{Code: template.Text, B: 301, C: 1, Line: 140},                   // 551 ">"
-		{Code: template.Field, A: 24, B: 1, C: 30, Line: 140},            // 552
-		{Code: template.LoadText, A: 25, B: 583, C: 5, Line: 140},        // 553 "words"
-		{Code: template.Has, A: 26, B: 24, C: 25, Line: 140},             // 554
-		{Code: template.JumpFalse, A: 26, B: 560, Line: 140},             // 555
-		{Code: template.Field, A: 27, B: 17, C: 2, Line: 140},            // 556
-		{Code: template.Lookup, A: 28, B: 27, C: 12, Line: 140},          // 557
-		{Code: template.Print, A: 28, Line: 140},                         // 558
-		{Code: template.Jump, B: 570, Line: 140},                         // 559
-		{Code: template.Less, A: 27, B: 7, C: 23, Line: 140},             // 560
-		{Code: template.Not, A: 27, B: 27, Line: 140},                    // 561
-		{Code: template.JumpFalse, A: 27, B: 567, Line: 140},             // 562
-		{Code: template.Field, A: 28, B: 17, C: 2, Line: 140},            // 563
-		{Code: template.Lookup, A: 29, B: 28, C: 14, Line: 140},          // 564
-		{Code: template.Print, A: 29, Line: 140},                         // 565
-		{Code: template.Jump, B: 570, Line: 140},                         // 566
-		{Code: template.Field, A: 28, B: 17, C: 2, Line: 140},            // 567
-		{Code: template.Lookup, A: 29, B: 28, C: 17, Line: 140},          // 568
-		{Code: template.Print, A: 29, Line: 140},                         // 569
-		{Code: template.Text, B: 522, C: 2, Line: 140},                   // 570 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 16, Line: 140},       // 571
-		{Code: template.Print, A: 24, Line: 140},                         // 572
-		{Code: template.Text, B: 519, C: 3, Line: 140},                   // 573 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 141},       // 574
-		{Code: template.Print, A: 24, Line: 141},                         // 575
-		{Code: template.Text, B: 301, C: 1, Line: 141},                   // 576 ">"
-		{Code: template.Field, A: 24, B: 17, C: 3, Line: 141},            // 577
-		{Code: template.LookupInt, A: 25, B: 24, Line: 141},              // 578
-		{Code: template.Print, A: 25, Line: 141},                         // 579
-		{Code: template.Text, B: 522, C: 2, Line: 141},                   // 580 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 13, Line: 141},       // 581
-		{Code: template.Print, A: 24, Line: 141},                         // 582
-		{Code: template.Text, B: 519, C: 3, Line: 141},                   // 583 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 584
-		{Code: template.Print, A: 24, Line: 142},                         // 585
-		{Code: template.Text, B: 301, C: 1, Line: 142},                   // 586 ">"
-		{Code: template.Field, A: 24, B: 17, C: 5, Line: 142},            // 587
-		{Code: template.JumpFalse, A: 24, B: 590, Line: 142},             // 588
-		{Code: template.Print, A: 24, Line: 142},                         // 589
-		{Code: template.Text, B: 522, C: 2, Line: 142},                   // 590 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 15, Line: 142},       // 591
-		{Code: template.Print, A: 24, Line: 142},                         // 592
-		{Code: template.Text, B: 519, C: 3, Line: 142},                   // 593 ">\n<"
-		{Code: template.LookupInt, A: 24, B: 23, C: 18, Line: 143},       // 594
-		{Code: template.Print, A: 24, Line: 143},                         // 595
-		{Code: template.Text, B: 301, C: 1, Line: 143},                   // 596 ">"
-		{Code: template.Field, A: 24, B: 17, C: 4, Line: 143},            // 597
-		{Code: template.JumpFalse, A: 24, B: 600, Line: 143},             // 598
-		{Code: template.Print, A: 24, Line: 143},                         // 599
-		{Code: template.Text, B: 522, C: 2, Line: 143},                   // 600 "</"
-		{Code: template.LookupInt, A: 24, B: 23, C: 18, Line: 143},       // 601
-		{Code: template.Print, A: 24, Line: 143},                         // 602
-		{Code: template.Text, B: 301, C: 1, Line: 143},                   // 603 ">"
-		{Code: template.JumpField, A: 17, B: 607, C: 6, Line: 145},       // 604
-		{Code: template.Fail, B: 732, C: 62, Line: 145},                  // 605 "the phone has a pickup code for each account, not for each key"
-		{Code: template.Print, A: 18, Line: 145},                         // 606
-		{Code: template.Next, A: 15, B: 454, Line: 128},                  // 607
-		{Code: template.Field, A: 14, C: 27, Line: 147},                  // 608
-		{Code: template.Copy, A: 15, B: 14, Line: 147},                   // 609
-		{Code: template.Range, A: 15, B: 635, Line: 147},                 // 610
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 147},            // 611
-		{Code: template.Field, A: 19, B: 17, Line: 148},                  // 612
-		{Code: template.LoadInt, A: 21, Line: 148},                       // 613
-		{Code: template.EqualInt, A: 20, B: 19, C: 21, Line: 148},        // 614
-		{Code: template.Copy, A: 18, B: 20, Line: 148},                   // 615
-		{Code: template.JumpFalse, A: 18, B: 620, Line: 148},             // 616
-		{Code: template.Field, A: 22, B: 17, C: 1, Line: 148},            // 617
-		{Code: template.Less, A: 23, B: 13, C: 22, Line: 148},            // 618
-		{Code: template.Copy, A: 18, B: 23, Line: 148},                   // 619
-		{Code: template.JumpFalse, A: 18, B: 634, Line: 148},             // 620
-		{Code: template.Field, A: 24, B: 17, C: 1, Line: 149},            // 621
-		{Code: template.Copy, A: 25, B: 24, Line: 149},                   // 622
-		{Code: template.Less, A: 26, B: 11, C: 25, Line: 149},            // 623
-		{Code: template.JumpFalse, A: 26, B: 627, Line: 149},             // 624
-		{Code: template.Add, A: 27, B: 25, C: 9, Line: 149},              // 625
-		{Code: template.Copy, A: 25, B: 27, Line: 149},                   // 626
-		{Code: template.Text, B: 513, C: 2, Line: 149},                   // 627 "\n<"
-		{Code: template.LookupInt, A: 26, B: 25, C: 16, Line: 150},       // 628
-		{Code: template.Print, A: 26, Line: 150},                         // 629
-		{Code: template.Text, B: 588, C: 5, Line: 150},                   // 630 ">-1</"
-		{Code: template.LookupInt, A: 26, B: 25, C: 16, Line: 150},       // 631
-		{Code: template.Print, A: 26, Line: 150},                         // 632
-		{Code: template.Text, B: 301, C: 1, Line: 150},                   // 633 ">"
-		{Code: template.Next, A: 15, B: 611, Line: 147},                  // 634
-		{Code: template.Field, A: 14, C: 4, Line: 154},                   // 635
-		{Code: template.Copy, A: 15, B: 14, Line: 154},                   // 636
-		{Code: template.Range, A: 15, B: 722, Line: 154},                 // 637
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 154},            // 638
-		{Code: template.JumpField, A: 17, B: 721, Line: 155},             // 639
-		{Code: template.Field, A: 18, B: 17, C: 2, Line: 156},            // 640
-		{Code: template.LoadText, A: 20, B: 593, C: 4, Line: 156},        // 641 "line"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 156},           // 642
-		{Code: template.JumpFalse, A: 19, B: 646, Line: 156},             // 643
-		{Code: template.Fail, B: 597, C: 67, Line: 180},                  // 644 "this key of the phone cannot be a line; lay out the keys without it"
-		{Code: template.Print, A: 21, Line: 180},                         // 645
-		{Code: template.Field, A: 18, B: 17, C: 2, Line: 157},            // 646
-		{Code: template.LoadText, A: 20, B: 664, C: 7, Line: 157},        // 647 "forward"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 157},           // 648
-		{Code: template.JumpTrue, A: 19, B: 652, Line: 157},              // 649
-		{Code: template.LoadText, A: 21, B: 671, C: 3, Line: 157},        // 650 "dnd"
-		{Code: template.Equal, A: 19, B: 18, C: 21, Line: 157},           // 651
-		{Code: template.JumpFalse, A: 19, B: 655, Line: 157},             // 652
-		{Code: template.Fail, B: 674, C: 58, Line: 181},                  // 653 "this key of the phone can neither forward nor refuse calls"
-		{Code: template.Print, A: 22, Line: 181},                         // 654
-		{Code: template.Field, A: 18, B: 17, Line: 158},                  // 655
-		{Code: template.Field, A: 19, B: 17, Line: 158},                  // 656
-		{Code: template.Add, A: 20, B: 18, C: 19, Line: 158},             // 657
-		{Code: template.Copy, A: 21, B: 20, Line: 158},                   // 658
-		{Code: template.Add, A: 22, B: 21, C: 21, Line: 158},             // 659
-		{Code: template.Field, A: 23, B: 17, Line: 158},                  // 660
-		{Code: template.Add, A: 24, B: 22, C: 23, Line: 158},             // 661
-		{Code: template.Copy, A: 21, B: 24, Line: 158},                   // 662
-		{Code: template.Add, A: 25, B: 21, C: 21, Line: 159},             // 663
-		{Code: template.Copy, A: 26, B: 25, Line: 159},                   // 664
-		{Code: template.Add, A: 27, B: 26, C: 26, Line: 159},             // 665
-		{Code: template.Copy, A: 26, B: 27, Line: 159},                   // 666
-		{Code: template.Add, A: 28, B: 26, C: 26, Line: 159},             // 667
-		{Code: template.Field, A: 29, B: 17, C: 1, Line: 159},            // 668
-		{Code: template.Add, A: 30, B: 28, C: 29, Line: 159},             // 669
-		{Code: template.Copy, A: 26, B: 30, Line: 159},                   // 670
-		{Code: template.Add, A: 31, B: 26, C: 26, Line: 160},             // 671
-		{Code: template.Copy, A: 32, B: 31, Line: 160},                   // 672
-		{Code: template.Add, A: 33, B: 32, C: 32, Line: 160},             // 673
-		{Code: template.LoadInt, A: 34, B: 22795, Line: 160},             // 674
-		{Code: template.Add, A: 35, B: 26, C: 34, Line: 160},             // 675
-		{Code: template.Add, A: 36, B: 33, C: 35, Line: 160},             // 676
-		{Code: template.Copy, A: 32, B: 36, Line: 160},                   // 677
-		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 161},         // 678 "\n<P"
-		{Code: template.Text, B: 301, C: 1, Line: 161},                   // 679 ">"
-		{Code: template.Field, A: 37, B: 17, C: 2, Line: 161},            // 680
-		{Code: template.Lookup, A: 38, B: 37, C: 17, Line: 161},          // 681
-		{Code: template.Print, A: 38, Line: 161},                         // 682
-		{Code: template.TextInt, A: 32, B: 302, C: 3, Line: 161},         // 683 "</P"
-		{Code: template.Text, B: 794, C: 4, Line: 161},                   // 684 ">\n<P"
-		{Code: template.LoadInt, A: 37, B: 1, Line: 162},                 // 685
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 686
-		{Code: template.PrintInt, A: 38, Line: 162},                      // 687
-		{Code: template.Text, B: 301, C: 1, Line: 162},                   // 688 ">"
-		{Code: template.Field, A: 37, B: 17, C: 3, Line: 162},            // 689
-		{Code: template.LookupInt, A: 38, B: 37, Line: 162},              // 690
-		{Code: template.Print, A: 38, Line: 162},                         // 691
-		{Code: template.Text, B: 302, C: 3, Line: 162},                   // 692 "</P"
-		{Code: template.LoadInt, A: 37, B: 1, Line: 162},                 // 693
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 162},             // 694
-		{Code: template.PrintInt, A: 38, Line: 162},                      // 695
-		{Code: template.Text, B: 794, C: 4, Line: 162},                   // 696 ">\n<P"
-		{Code: template.LoadInt, A: 37, B: 2, Line: 163},                 // 697
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 698
-		{Code: template.PrintInt, A: 38, Line: 163},                      // 699
-		{Code: template.Text, B: 301, C: 1, Line: 163},                   // 700 ">"
-		{Code: template.Field, A: 37, B: 17, C: 5, Line: 163},            // 701
-		{Code: template.JumpFalse, A: 37, B: 704, Line: 163},             // 702
-		{Code: template.Print, A: 37, Line: 163},                         // 703
-		{Code: template.Text, B: 302, C: 3, Line: 163},                   // 704 "</P"
-		{Code: template.LoadInt, A: 37, B: 2, Line: 163},                 // 705
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 163},             // 706
-		{Code: template.PrintInt, A: 38, Line: 163},                      // 707
-		{Code: template.Text, B: 794, C: 4, Line: 163},                   // 708 ">\n<P"
-		{Code: template.LoadInt, A: 37, B: 3, Line: 164},                 // 709
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 164},             // 710
-		{Code: template.PrintInt, A: 38, Line: 164},                      // 711
-		{Code: template.Text, B: 301, C: 1, Line: 164},                   // 712 ">"
-		{Code: template.Field, A: 37, B: 17, C: 4, Line: 164},            // 713
-		{Code: template.JumpFalse, A: 37, B: 716, Line: 164},             // 714
-		{Code: template.Print, A: 37, Line: 164},                         // 715
-		{Code: template.Text, B: 302, C: 3, Line: 164},                   // 716 "</P"
-		{Code: template.LoadInt, A: 37, B: 3, Line: 164},                 // 717
-		{Code: template.Add, A: 38, B: 32, C: 37, Line: 164},             // 718
-		{Code: template.PrintInt, A: 38, Line: 164},                      // 719
-		{Code: template.Text, B: 301, C: 1, Line: 164},                   // 720 ">"
-		{Code: template.Next, A: 15, B: 638, Line: 154},                  // 721
-		{Code: template.Field, A: 14, C: 27, Line: 167},                  // 722
-		{Code: template.Copy, A: 15, B: 14, Line: 167},                   // 723
-		{Code: template.Range, A: 15, B: 754, Line: 167},                 // 724
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 167},            // 725
-		{Code: template.JumpField, A: 17, B: 753, Line: 168},             // 726
-		{Code: template.Field, A: 18, B: 17, Line: 169},                  // 727
-		{Code: template.Field, A: 19, B: 17, Line: 169},                  // 728
-		{Code: template.Add, A: 20, B: 18, C: 19, Line: 169},             // 729
-		{Code: template.Copy, A: 21, B: 20, Line: 169},                   // 730
-		{Code: template.Add, A: 22, B: 21, C: 21, Line: 169},             // 731
-		{Code: template.Field, A: 23, B: 17, Line: 169},                  // 732
-		{Code: template.Add, A: 24, B: 22, C: 23, Line: 169},             // 733
-		{Code: template.Copy, A: 21, B: 24, Line: 169},                   // 734
-		{Code: template.Add, A: 25, B: 21, C: 21, Line: 170},             // 735
-		{Code: template.Copy, A: 26, B: 25, Line: 170},                   // 736
-		{Code: template.Add, A: 27, B: 26, C: 26, Line: 170},             // 737
-		{Code: template.Copy, A: 26, B: 27, Line: 170},                   // 738
-		{Code: template.Add, A: 28, B: 26, C: 26, Line: 170},             // 739
-		{Code: template.Field, A: 29, B: 17, C: 1, Line: 170},            // 740
-		{Code: template.Add, A: 30, B: 28, C: 29, Line: 170},             // 741
-		{Code: template.Copy, A: 26, B: 30, Line: 170},                   // 742
-		{Code: template.Add, A: 31, B: 26, C: 26, Line: 171},             // 743
-		{Code: template.Copy, A: 32, B: 31, Line: 171},                   // 744
-		{Code: template.Add, A: 33, B: 32, C: 32, Line: 171},             // 745
-		{Code: template.LoadInt, A: 34, B: 22795, Line: 171},             // 746
-		{Code: template.Add, A: 35, B: 26, C: 34, Line: 171},             // 747
-		{Code: template.Add, A: 36, B: 33, C: 35, Line: 171},             // 748
-		{Code: template.Copy, A: 32, B: 36, Line: 171},                   // 749
-		{Code: template.TextInt, A: 32, B: 292, C: 3, Line: 172},         // 750 "\n<P"
-		{Code: template.TextInt, A: 32, B: 798, C: 6, Line: 172},         // 751 ">-1</P"
-		{Code: template.Text, B: 301, C: 1, Line: 172},                   // 752 ">"
-		{Code: template.Next, A: 15, B: 725, Line: 167},                  // 753
-		{Code: template.Field, A: 14, C: 29, Line: 175},                  // 754
-		{Code: template.Copy, A: 15, B: 14, Line: 175},                   // 755
-		{Code: template.Range, A: 15, B: 763, Line: 175},                 // 756
-		{Code: template.Item, A: 15, B: 17, C: 15, Line: 175},            // 757
-		{Code: template.TextField, A: 17, B: 513, C: 2, Line: 176},       // 758 "\n<"
-		{Code: template.TextField, A: 17, B: 301, C: 1, D: 1, Line: 176}, // 759 ">"
-		{Code: template.TextField, A: 17, B: 522, C: 2, Line: 176},       // 760 "</"
-		{Code: template.Text, B: 301, C: 1, Line: 176},                   // 761 ">"
-		{Code: template.Next, A: 15, B: 757, Line: 175},                  // 762
-		{Code: template.Text, B: 804, C: 27, Line: 177},                  // 763 "\n</config>\n</gs_provision>\n"
+		{Code: template.Field, A: 3, C: 30, Line: 61},                    // 89
+		{Code: template.LoadText, A: 4, B: 510, C: 3, Line: 61},          // 90 "blf"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 61},                 // 91
+		{Code: template.Copy, A: 2, B: 5, Line: 61},                      // 92
+		{Code: template.LoadText, A: 4, B: 513, Line: 63},                // 93 ""
+		{Code: template.Copy, A: 3, B: 4, Line: 63},                      // 94
+		{Code: template.Field, A: 4, C: 25, Line: 64},                    // 95
+		{Code: template.Copy, A: 5, B: 4, Line: 64},                      // 96
+		{Code: template.Range, A: 5, B: 371, Line: 64},                   // 97
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 64},                // 98
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 65},              // 99
+		{Code: template.LookupInt, A: 9, B: 8, C: 1, Line: 65},           // 100
+		{Code: template.Copy, A: 3, B: 9, Line: 65},                      // 101
+		{Code: template.Text, B: 513, C: 2, Line: 65},                    // 102 "\n<"
+		{Code: template.Print, A: 3, Line: 66},                           // 103
+		{Code: template.Text, B: 515, C: 4, Line: 66},                    // 104 ">1</"
+		{Code: template.Print, A: 3, Line: 66},                           // 105
+		{Code: template.Text, B: 301, C: 1, Line: 66},                    // 106 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 67},              // 107
+		{Code: template.LookupInt, A: 9, B: 8, C: 21, Line: 67},          // 108
+		{Code: template.Copy, A: 3, B: 9, Line: 67},                      // 109
+		{Code: template.Text, B: 513, C: 2, Line: 67},                    // 110 "\n<"
+		{Code: template.Print, A: 3, Line: 68},                           // 111
+		{Code: template.TextField, A: 7, B: 301, C: 1, D: 14, Line: 68},  // 112 ">"
+		{Code: template.Text, B: 519, C: 2, Line: 68},                    // 113 "</"
+		{Code: template.Print, A: 3, Line: 68},                           // 114
+		{Code: template.Text, B: 301, C: 1, Line: 68},                    // 115 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 69},              // 116
+		{Code: template.LookupInt, A: 9, B: 8, C: 38, Line: 69},          // 117
+		{Code: template.Copy, A: 3, B: 9, Line: 69},                      // 118
+		{Code: template.Text, B: 513, C: 2, Line: 69},                    // 119 "\n<"
+		{Code: template.Print, A: 3, Line: 70},                           // 120
+		{Code: template.TextField, A: 7, B: 301, C: 1, D: 1, Line: 70},   // 121 ">"
+		{Code: template.Field, A: 8, B: 7, C: 2, Line: 70},               // 122
+		{Code: template.JumpFalse, A: 8, B: 125, Line: 70},               // 123
+		{Code: template.TextInt, A: 8, B: 521, C: 1, Line: 70},           // 124 ":"
+		{Code: template.Text, B: 519, C: 2, Line: 70},                    // 125 "</"
+		{Code: template.Print, A: 3, Line: 70},                           // 126
+		{Code: template.Text, B: 301, C: 1, Line: 70},                    // 127 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 71},              // 128
+		{Code: template.LookupInt, A: 9, B: 8, C: 39, Line: 71},          // 129
+		{Code: template.Copy, A: 3, B: 9, Line: 71},                      // 130
+		{Code: template.Text, B: 513, C: 2, Line: 71},                    // 131 "\n<"
+		{Code: template.Print, A: 3, Line: 72},                           // 132
+		{Code: template.Text, B: 522, C: 3, Line: 72},                    // 133 "></"
+		{Code: template.Print, A: 3, Line: 72},                           // 134
+		{Code: template.Text, B: 301, C: 1, Line: 72},                    // 135 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 73},              // 136
+		{Code: template.LookupInt, A: 9, B: 8, C: 34, Line: 73},          // 137
+		{Code: template.Copy, A: 3, B: 9, Line: 73},                      // 138
+		{Code: template.Text, B: 513, C: 2, Line: 73},                    // 139 "\n<"
+		{Code: template.Print, A: 3, Line: 74},                           // 140
+		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 141 ">"
+		{Code: template.Field, A: 8, B: 7, C: 4, Line: 74},               // 142
+		{Code: template.JumpFalse, A: 8, B: 145, Line: 74},               // 143
+		{Code: template.Print, A: 8, Line: 74},                           // 144
+		{Code: template.JumpField, A: 7, B: 149, C: 4, Line: 74},         // 145
+		{Code: template.Field, A: 8, B: 7, C: 5, Line: 74},               // 146
+		{Code: template.JumpFalse, A: 8, B: 149, Line: 74},               // 147
+		{Code: template.TextInt, A: 8, B: 521, C: 1, Line: 74},           // 148 ":"
+		{Code: template.Text, B: 519, C: 2, Line: 74},                    // 149 "</"
+		{Code: template.Print, A: 3, Line: 74},                           // 150
+		{Code: template.Text, B: 301, C: 1, Line: 74},                    // 151 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 75},              // 152
+		{Code: template.LookupInt, A: 9, B: 8, C: 35, Line: 75},          // 153
+		{Code: template.Copy, A: 3, B: 9, Line: 75},                      // 154
+		{Code: template.Text, B: 513, C: 2, Line: 75},                    // 155 "\n<"
+		{Code: template.Print, A: 3, Line: 76},                           // 156
+		{Code: template.Text, B: 522, C: 3, Line: 76},                    // 157 "></"
+		{Code: template.Print, A: 3, Line: 76},                           // 158
+		{Code: template.Text, B: 301, C: 1, Line: 76},                    // 159 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 77},              // 160
+		{Code: template.LookupInt, A: 9, B: 8, C: 46, Line: 77},          // 161
+		{Code: template.Copy, A: 3, B: 9, Line: 77},                      // 162
+		{Code: template.Text, B: 513, C: 2, Line: 77},                    // 163 "\n<"
+		{Code: template.Print, A: 3, Line: 78},                           // 164
+		{Code: template.TextField, A: 7, B: 301, C: 1, D: 11, Line: 78},  // 165 ">"
+		{Code: template.Text, B: 519, C: 2, Line: 78},                    // 166 "</"
+		{Code: template.Print, A: 3, Line: 78},                           // 167
+		{Code: template.Text, B: 301, C: 1, Line: 78},                    // 168 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 79},              // 169
+		{Code: template.LookupInt, A: 9, B: 8, C: 2, Line: 79},           // 170
+		{Code: template.Copy, A: 3, B: 9, Line: 79},                      // 171
+		{Code: template.Text, B: 513, C: 2, Line: 79},                    // 172 "\n<"
+		{Code: template.Print, A: 3, Line: 80},                           // 173
+		{Code: template.TextField, A: 7, B: 301, C: 1, D: 12, Line: 80},  // 174 ">"
+		{Code: template.Text, B: 519, C: 2, Line: 80},                    // 175 "</"
+		{Code: template.Print, A: 3, Line: 80},                           // 176
+		{Code: template.Text, B: 301, C: 1, Line: 80},                    // 177 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 81},              // 178
+		{Code: template.LookupInt, A: 9, B: 8, C: 22, Line: 81},          // 179
+		{Code: template.Copy, A: 3, B: 9, Line: 81},                      // 180
+		{Code: template.Text, B: 513, C: 2, Line: 81},                    // 181 "\n<"
+		{Code: template.Print, A: 3, Line: 82},                           // 182
+		{Code: template.TextField, A: 7, B: 301, C: 1, D: 13, Line: 82},  // 183 ">"
+		{Code: template.Text, B: 519, C: 2, Line: 82},                    // 184 "</"
+		{Code: template.Print, A: 3, Line: 82},                           // 185
+		{Code: template.Text, B: 301, C: 1, Line: 82},                    // 186 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 83},              // 187
+		{Code: template.LookupInt, A: 9, B: 8, C: 8, Line: 83},           // 188
+		{Code: template.Copy, A: 3, B: 9, Line: 83},                      // 189
+		{Code: template.Text, B: 513, C: 2, Line: 83},                    // 190 "\n<"
+		{Code: template.Print, A: 3, Line: 84},                           // 191
+		{Code: template.TextField, A: 7, B: 301, C: 1, D: 15, Line: 84},  // 192 ">"
+		{Code: template.Text, B: 519, C: 2, Line: 84},                    // 193 "</"
+		{Code: template.Print, A: 3, Line: 84},                           // 194
+		{Code: template.Text, B: 301, C: 1, Line: 84},                    // 195 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 85},              // 196
+		{Code: template.LookupInt, A: 9, B: 8, C: 47, Line: 85},          // 197
+		{Code: template.Copy, A: 3, B: 9, Line: 85},                      // 198
+		{Code: template.Text, B: 513, C: 2, Line: 85},                    // 199 "\n<"
+		{Code: template.Print, A: 3, Line: 86},                           // 200
+		{Code: template.Text, B: 301, C: 1, Line: 86},                    // 201 ">"
+		{Code: template.Field, A: 8, B: 7, C: 8, Line: 86},               // 202
+		{Code: template.JumpFalse, A: 8, B: 205, Line: 86},               // 203
+		{Code: template.Print, A: 8, Line: 86},                           // 204
+		{Code: template.Text, B: 519, C: 2, Line: 86},                    // 205 "</"
+		{Code: template.Print, A: 3, Line: 86},                           // 206
+		{Code: template.Text, B: 301, C: 1, Line: 86},                    // 207 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 87},              // 208
+		{Code: template.LookupInt, A: 9, B: 8, C: 20, Line: 87},          // 209
+		{Code: template.Copy, A: 3, B: 9, Line: 87},                      // 210
+		{Code: template.Text, B: 513, C: 2, Line: 87},                    // 211 "\n<"
+		{Code: template.Print, A: 3, Line: 88},                           // 212
+		{Code: template.Text, B: 301, C: 1, Line: 88},                    // 213 ">"
+		{Code: template.JumpField, A: 7, B: 217, C: 9, Line: 88},         // 214
+		{Code: template.Text, B: 525, C: 1, Line: 88},                    // 215 "1"
+		{Code: template.Jump, B: 218, Line: 88},                          // 216
+		{Code: template.Text, B: 526, C: 1, Line: 88},                    // 217 "0"
+		{Code: template.Text, B: 519, C: 2, Line: 88},                    // 218 "</"
+		{Code: template.Print, A: 3, Line: 88},                           // 219
+		{Code: template.Text, B: 301, C: 1, Line: 88},                    // 220 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 90},              // 221
+		{Code: template.LookupInt, A: 9, B: 8, C: 9, Line: 90},           // 222
+		{Code: template.Copy, A: 3, B: 9, Line: 90},                      // 223
+		{Code: template.Text, B: 513, C: 2, Line: 90},                    // 224 "\n<"
+		{Code: template.Print, A: 3, Line: 91},                           // 225
+		{Code: template.Text, B: 301, C: 1, Line: 91},                    // 226 ">"
+		{Code: template.Field, A: 8, B: 7, C: 3, Line: 91},               // 227
+		{Code: template.LoadText, A: 10, B: 527, C: 9, Line: 91},         // 228 "dns-naptr"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 91},              // 229
+		{Code: template.JumpFalse, A: 9, B: 233, Line: 91},               // 230
+		{Code: template.Text, B: 536, C: 1, Line: 91},                    // 231 "2"
+		{Code: template.Jump, B: 234, Line: 91},                          // 232
+		{Code: template.Text, B: 526, C: 1, Line: 91},                    // 233 "0"
+		{Code: template.Text, B: 519, C: 2, Line: 91},                    // 234 "</"
+		{Code: template.Print, A: 3, Line: 91},                           // 235
+		{Code: template.Text, B: 301, C: 1, Line: 91},                    // 236 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 92},              // 237
+		{Code: template.LookupInt, A: 9, B: 8, C: 44, Line: 92},          // 238
+		{Code: template.Copy, A: 3, B: 9, Line: 92},                      // 239
+		{Code: template.Text, B: 513, C: 2, Line: 92},                    // 240 "\n<"
+		{Code: template.Print, A: 3, Line: 93},                           // 241
+		{Code: template.Text, B: 301, C: 1, Line: 93},                    // 242 ">"
+		{Code: template.Field, A: 8, B: 7, C: 3, Line: 93},               // 243
+		{Code: template.Lookup, A: 9, B: 8, C: 45, Line: 93},             // 244
+		{Code: template.Print, A: 9, Line: 93},                           // 245
+		{Code: template.Text, B: 519, C: 2, Line: 93},                    // 246 "</"
+		{Code: template.Print, A: 3, Line: 93},                           // 247
+		{Code: template.Text, B: 301, C: 1, Line: 93},                    // 248 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 94},              // 249
+		{Code: template.LookupInt, A: 9, B: 8, C: 36, Line: 94},          // 250
+		{Code: template.Copy, A: 3, B: 9, Line: 94},                      // 251
+		{Code: template.Text, B: 513, C: 2, Line: 94},                    // 252 "\n<"
+		{Code: template.Print, A: 3, Line: 95},                           // 253
+		{Code: template.Text, B: 515, C: 4, Line: 95},                    // 254 ">1</"
+		{Code: template.Print, A: 3, Line: 95},                           // 255
+		{Code: template.Text, B: 301, C: 1, Line: 95},                    // 256 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 96},              // 257
+		{Code: template.LookupInt, A: 9, B: 8, C: 10, Line: 96},          // 258
+		{Code: template.Copy, A: 3, B: 9, Line: 96},                      // 259
+		{Code: template.Text, B: 513, C: 2, Line: 96},                    // 260 "\n<"
+		{Code: template.Print, A: 3, Line: 97},                           // 261
+		{Code: template.Text, B: 301, C: 1, Line: 97},                    // 262 ">"
+		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 97},            // 263
+		{Code: template.Text, B: 519, C: 2, Line: 97},                    // 264 "</"
+		{Code: template.Print, A: 3, Line: 97},                           // 265
+		{Code: template.Text, B: 301, C: 1, Line: 97},                    // 266 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 98},              // 267
+		{Code: template.LookupInt, A: 9, B: 8, C: 37, Line: 98},          // 268
+		{Code: template.Copy, A: 3, B: 9, Line: 98},                      // 269
+		{Code: template.Text, B: 513, C: 2, Line: 98},                    // 270 "\n<"
+		{Code: template.Print, A: 3, Line: 99},                           // 271
+		{Code: template.Text, B: 537, C: 5, Line: 99},                    // 272 ">60</"
+		{Code: template.Print, A: 3, Line: 99},                           // 273
+		{Code: template.Text, B: 301, C: 1, Line: 99},                    // 274 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 100},             // 275
+		{Code: template.LookupInt, A: 9, B: 8, C: 40, Line: 100},         // 276
+		{Code: template.Copy, A: 3, B: 9, Line: 100},                     // 277
+		{Code: template.Text, B: 513, C: 2, Line: 100},                   // 278 "\n<"
+		{Code: template.Print, A: 3, Line: 101},                          // 279
+		{Code: template.Text, B: 301, C: 1, Line: 101},                   // 280 ">"
+		{Code: template.Field, A: 8, B: 7, C: 7, Line: 101},              // 281
+		{Code: template.Lookup, A: 9, B: 8, C: 41, Line: 101},            // 282
+		{Code: template.Print, A: 9, Line: 101},                          // 283
+		{Code: template.Text, B: 519, C: 2, Line: 101},                   // 284 "</"
+		{Code: template.Print, A: 3, Line: 101},                          // 285
+		{Code: template.Text, B: 301, C: 1, Line: 101},                   // 286 ">"
+		{Code: template.JumpFalse, A: 2, B: 325, Line: 102},              // 287
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 103},             // 288
+		{Code: template.LookupInt, A: 9, B: 8, C: 42, Line: 103},         // 289
+		{Code: template.Copy, A: 3, B: 9, Line: 103},                     // 290
+		{Code: template.Text, B: 513, C: 2, Line: 103},                   // 291 "\n<"
+		{Code: template.Print, A: 3, Line: 104},                          // 292
+		{Code: template.Text, B: 301, C: 1, Line: 104},                   // 293 ">"
+		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 104},           // 294
+		{Code: template.Text, B: 519, C: 2, Line: 104},                   // 295 "</"
+		{Code: template.Print, A: 3, Line: 104},                          // 296
+		{Code: template.Text, B: 301, C: 1, Line: 104},                   // 297 ">"
+		{Code: template.JumpField, A: 1, B: 317, C: 10, Line: 107},       // 298
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 108},             // 299
+		{Code: template.LookupInt, A: 9, B: 8, C: 24, Line: 108},         // 300
+		{Code: template.Copy, A: 3, B: 9, Line: 108},                     // 301
+		{Code: template.Text, B: 513, C: 2, Line: 108},                   // 302 "\n<"
+		{Code: template.Print, A: 3, Line: 109},                          // 303
+		{Code: template.Text, B: 515, C: 4, Line: 109},                   // 304 ">1</"
+		{Code: template.Print, A: 3, Line: 109},                          // 305
+		{Code: template.Text, B: 301, C: 1, Line: 109},                   // 306 ">"
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 110},             // 307
+		{Code: template.LookupInt, A: 9, B: 8, C: 23, Line: 110},         // 308
+		{Code: template.Copy, A: 3, B: 9, Line: 110},                     // 309
+		{Code: template.Text, B: 513, C: 2, Line: 110},                   // 310 "\n<"
+		{Code: template.Print, A: 3, Line: 111},                          // 311
+		{Code: template.TextField, A: 1, B: 301, C: 1, D: 10, Line: 111}, // 312 ">"
+		{Code: template.Text, B: 519, C: 2, Line: 111},                   // 313 "</"
+		{Code: template.Print, A: 3, Line: 111},                          // 314
+		{Code: template.Text, B: 301, C: 1, Line: 111},                   // 315 ">"
+		{Code: template.Jump, B: 325, Line: 107},                         // 316
+		{Code: template.Field, A: 8, B: 7, C: 10, Line: 113},             // 317
+		{Code: template.LookupInt, A: 9, B: 8, C: 24, Line: 113},         // 318
+		{Code: template.Copy, A: 3, B: 9, Line: 113},                     // 319
+		{Code: template.Text, B: 513, C: 2, Line: 113},                   // 320 "\n<"
+		{Code: template.Print, A: 3, Line: 114},                          // 321
+		{Code: template.Text, B: 542, C: 4, Line: 114},                   // 322 ">0</"
+		{Code: template.Print, A: 3, Line: 114},                          // 323
+		{Code: template.Text, B: 301, C: 1, Line: 114},                   // 324 ">"
+		{Code: template.JumpField, A: 1, B: 370, C: 28, Line: 119},       // 325
+		{Code: template.Field, A: 9, B: 7, C: 10, Line: 120},             // 326
+		{Code: template.Field, A: 10, B: 7, C: 10, Line: 120},            // 327
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 120},              // 328
+		{Code: template.Copy, A: 8, B: 11, Line: 120},                    // 329
+		{Code: template.Add, A: 10, B: 8, C: 8, Line: 121},               // 330
+		{Code: template.Copy, A: 9, B: 10, Line: 121},                    // 331
+		{Code: template.Add, A: 11, B: 9, C: 9, Line: 122},               // 332
+		{Code: template.Add, A: 12, B: 11, C: 8, Line: 122},              // 333
+		{Code: template.Copy, A: 10, B: 12, Line: 122},                   // 334
+		{Code: template.LoadText, A: 12, B: 513, Line: 123},              // 335 ""
+		{Code: template.Copy, A: 11, B: 12, Line: 123},                   // 336
+		{Code: template.Field, A: 12, B: 1, C: 28, Line: 124},            // 337
+		{Code: template.Copy, A: 13, B: 12, Line: 124},                   // 338
+		{Code: template.Range, A: 13, B: 359, Line: 124},                 // 339
+		{Code: template.Item, A: 13, B: 15, C: 16, Line: 124},            // 340
+		{Code: template.JumpField, A: 15, B: 345, C: 1, Line: 125},       // 341
+		{Code: template.Field, A: 17, B: 15, Line: 125},                  // 342
+		{Code: template.Lookup, A: 18, B: 17, C: 5, Line: 125},           // 343
+		{Code: template.Copy, A: 11, B: 18, Line: 125},                   // 344
+		{Code: template.LoadInt, A: 18, B: 1, Line: 126},                 // 345
+		{Code: template.Add, A: 19, B: 16, C: 18, Line: 126},             // 346
+		{Code: template.Add, A: 20, B: 10, C: 19, Line: 126},             // 347
+		{Code: template.Copy, A: 17, B: 20, Line: 126},                   // 348
+		{Code: template.LookupInt, A: 18, B: 17, C: 4, Line: 127},        // 349
+		{Code: template.Copy, A: 3, B: 18, Line: 127},                    // 350
+		{Code: template.Text, B: 513, C: 2, Line: 127},                   // 351 "\n<"
+		{Code: template.Print, A: 3, Line: 128},                          // 352
+		{Code: template.Text, B: 301, C: 1, Line: 128},                   // 353 ">"
+		{Code: template.Print, A: 11, Line: 128},                         // 354
+		{Code: template.Text, B: 519, C: 2, Line: 128},                   // 355 "</"
+		{Code: template.Print, A: 3, Line: 128},                          // 356
+		{Code: template.Text, B: 301, C: 1, Line: 128},                   // 357 ">"
+		{Code: template.Next, A: 13, B: 340, Line: 124},                  // 358
+		{Code: template.LoadInt, A: 12, B: 8, Line: 130},                 // 359
+		{Code: template.Add, A: 13, B: 10, C: 12, Line: 130},             // 360
+		{Code: template.LookupInt, A: 14, B: 13, C: 4, Line: 130},        // 361
+		{Code: template.Copy, A: 3, B: 14, Line: 130},                    // 362
+		{Code: template.Text, B: 513, C: 2, Line: 130},                   // 363 "\n<"
+		{Code: template.Print, A: 3, Line: 131},                          // 364
+		{Code: template.Text, B: 301, C: 1, Line: 131},                   // 365 ">"
+		{Code: template.Print, A: 11, Line: 131},                         // 366
+		{Code: template.Text, B: 519, C: 2, Line: 131},                   // 367 "</"
+		{Code: template.Print, A: 3, Line: 131},                          // 368
+		{Code: template.Text, B: 301, C: 1, Line: 131},                   // 369 ">"
+		{Code: template.Next, A: 5, B: 98, Line: 64},                     // 370
+		{Code: template.Field, A: 4, C: 26, Line: 134},                   // 371
+		{Code: template.Copy, A: 5, B: 4, Line: 134},                     // 372
+		{Code: template.Range, A: 5, B: 384, Line: 134},                  // 373
+		{Code: template.Item, A: 5, B: 7, C: 5, Line: 134},               // 374
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 135},              // 375
+		{Code: template.LookupInt, A: 9, B: 8, C: 1, Line: 135},          // 376
+		{Code: template.Copy, A: 3, B: 9, Line: 135},                     // 377
+		{Code: template.Text, B: 513, C: 2, Line: 135},                   // 378 "\n<"
+		{Code: template.Print, A: 3, Line: 136},                          // 379
+		{Code: template.Text, B: 542, C: 4, Line: 136},                   // 380 ">0</"
+		{Code: template.Print, A: 3, Line: 136},                          // 381
+		{Code: template.Text, B: 301, C: 1, Line: 136},                   // 382 ">"
+		{Code: template.Next, A: 5, B: 374, Line: 134},                   // 383
+		{Code: template.LoadInt, A: 5, Line: 142},                        // 384
+		{Code: template.Copy, A: 4, B: 5, Line: 142},                     // 385
+		{Code: template.LoadInt, A: 6, B: 100, Line: 143},                // 386
+		{Code: template.Copy, A: 5, B: 6, Line: 143},                     // 387
+		{Code: template.LoadInt, A: 7, B: 48, Line: 144},                 // 388
+		{Code: template.Copy, A: 6, B: 7, Line: 144},                     // 389
+		{Code: template.Field, A: 8, C: 30, Line: 145},                   // 390
+		{Code: template.LoadText, A: 9, B: 546, C: 5, Line: 145},         // 391 "words"
+		{Code: template.Has, A: 10, B: 8, C: 9, Line: 145},               // 392
+		{Code: template.Copy, A: 7, B: 10, Line: 145},                    // 393
+		{Code: template.Field, A: 9, C: 30, Line: 146},                   // 394
+		{Code: template.LoadText, A: 10, B: 551, C: 7, Line: 146},        // 395 "forward"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 146},              // 396
+		{Code: template.Copy, A: 8, B: 11, Line: 146},                    // 397
+		{Code: template.Field, A: 9, C: 30, Line: 147},                   // 398
+		{Code: template.LoadText, A: 10, B: 558, C: 6, Line: 147},        // 399 "first3"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 147},              // 400
+		{Code: template.JumpFalse, A: 11, B: 406, Line: 147},             // 401
+		{Code: template.LoadInt, A: 12, B: 3, Line: 147},                 // 402
+		{Code: template.Copy, A: 4, B: 12, Line: 147},                    // 403
+		{Code: template.LoadInt, A: 12, B: 97, Line: 147},                // 404
+		{Code: template.Copy, A: 5, B: 12, Line: 147},                    // 405
+		{Code: template.Field, A: 9, C: 30, Line: 148},                   // 406
+		{Code: template.LoadText, A: 10, B: 564, C: 6, Line: 148},        // 407 "first4"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 148},              // 408
+		{Code: template.JumpFalse, A: 11, B: 412, Line: 148},             // 409
+		{Code: template.LoadInt, A: 12, B: 4, Line: 148},                 // 410
+		{Code: template.Copy, A: 4, B: 12, Line: 148},                    // 411
+		{Code: template.Field, A: 9, C: 30, Line: 149},                   // 412
+		{Code: template.LoadText, A: 10, B: 570, C: 6, Line: 149},        // 413 "first6"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 149},              // 414
+		{Code: template.JumpFalse, A: 11, B: 420, Line: 149},             // 415
+		{Code: template.LoadInt, A: 12, B: 6, Line: 149},                 // 416
+		{Code: template.Copy, A: 4, B: 12, Line: 149},                    // 417
+		{Code: template.LoadInt, A: 12, B: 94, Line: 149},                // 418
+		{Code: template.Copy, A: 5, B: 12, Line: 149},                    // 419
+		{Code: template.Field, A: 9, C: 30, Line: 150},                   // 420
+		{Code: template.LoadText, A: 10, B: 576, C: 6, Line: 150},        // 421 "first8"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 150},              // 422
+		{Code: template.JumpFalse, A: 11, B: 426, Line: 150},             // 423
+		{Code: template.LoadInt, A: 12, B: 8, Line: 150},                 // 424
+		{Code: template.Copy, A: 4, B: 12, Line: 150},                    // 425
+		{Code: template.Field, A: 9, C: 30, Line: 151},                   // 426
+		{Code: template.LoadText, A: 10, B: 582, C: 7, Line: 151},        // 427 "first12"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 151},              // 428
+		{Code: template.JumpFalse, A: 11, B: 432, Line: 151},             // 429
+		{Code: template.LoadInt, A: 12, B: 12, Line: 151},                // 430
+		{Code: template.Copy, A: 4, B: 12, Line: 151},                    // 431
+		{Code: template.Field, A: 9, C: 30, Line: 152},                   // 432
+		{Code: template.LoadText, A: 10, B: 589, C: 3, Line: 152},        // 433 "mpk"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 152},              // 434
+		{Code: template.JumpFalse, A: 11, B: 437, Line: 152},             // 435
+		{Code: template.Copy, A: 6, B: 4, Line: 152},                     // 436
+		{Code: template.Field, A: 10, C: 30, Line: 153},                  // 437
+		{Code: template.LoadText, A: 11, B: 589, C: 3, Line: 153},        // 438 "mpk"
+		{Code: template.Has, A: 12, B: 10, C: 11, Line: 153},             // 439
+		{Code: template.Copy, A: 9, B: 12, Line: 153},                    // 440
+		{Code: template.JumpFalse, A: 9, B: 443, Line: 153},              // 441
+		{Code: template.Copy, A: 9, B: 7, Line: 153},                     // 442
+		{Code: template.JumpFalse, A: 9, B: 448, Line: 153},              // 443
+		{Code: template.LoadInt, A: 13, B: 16, Line: 153},                // 444
+		{Code: template.Copy, A: 6, B: 13, Line: 153},                    // 445
+		{Code: template.LoadInt, A: 13, B: 84, Line: 153},                // 446
+		{Code: template.Copy, A: 5, B: 13, Line: 153},                    // 447
+		{Code: template.LoadInt, A: 10, Line: 156},                       // 448
+		{Code: template.Copy, A: 9, B: 10, Line: 156},                    // 449
+		{Code: template.Field, A: 10, C: 4, Line: 157},                   // 450
+		{Code: template.Copy, A: 11, B: 10, Line: 157},                   // 451
+		{Code: template.Range, A: 11, B: 603, Line: 157},                 // 452
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 157},            // 453
+		{Code: template.Field, A: 14, B: 13, Line: 158},                  // 454
+		{Code: template.LoadInt, A: 16, Line: 158},                       // 455
+		{Code: template.EqualInt, A: 15, B: 14, C: 16, Line: 158},        // 456
+		{Code: template.JumpFalse, A: 15, B: 599, Line: 158},             // 457
+		{Code: template.Field, A: 17, B: 13, C: 1, Line: 159},            // 458
+		{Code: template.LoadInt, A: 18, B: 1, Line: 159},                 // 459
+		{Code: template.Add, A: 19, B: 9, C: 18, Line: 159},              // 460
+		{Code: template.Less, A: 20, B: 19, C: 17, Line: 159},            // 461
+		{Code: template.JumpFalse, A: 20, B: 495, Line: 159},             // 462
+		{Code: template.Field, A: 21, B: 1, C: 27, Line: 160},            // 463
+		{Code: template.Copy, A: 22, B: 21, Line: 160},                   // 464
+		{Code: template.Range, A: 22, B: 495, Line: 160},                 // 465
+		{Code: template.Item, A: 22, B: 24, C: 22, Line: 160},            // 466
+		{Code: template.Field, A: 26, B: 24, Line: 161},                  // 467
+		{Code: template.LoadInt, A: 28, Line: 161},                       // 468
+		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 161},        // 469
+		{Code: template.Copy, A: 25, B: 27, Line: 161},                   // 470
+		{Code: template.JumpFalse, A: 25, B: 480, Line: 161},             // 471
+		{Code: template.Field, A: 29, B: 24, C: 1, Line: 161},            // 472
+		{Code: template.Less, A: 30, B: 9, C: 29, Line: 161},             // 473
+		{Code: template.Copy, A: 25, B: 30, Line: 161},                   // 474
+		{Code: template.JumpFalse, A: 25, B: 480, Line: 161},             // 475
+		{Code: template.Field, A: 31, B: 24, C: 1, Line: 161},            // 476
+		{Code: template.Field, A: 32, B: 13, C: 1, Line: 161},            // 477
+		{Code: template.Less, A: 33, B: 31, C: 32, Line: 161},            // 478
+		{Code: template.Copy, A: 25, B: 33, Line: 161},                   // 479
+		{Code: template.JumpFalse, A: 25, B: 494, Line: 161},             // 480
+		{Code: template.Field, A: 35, B: 24, C: 1, Line: 162},            // 481
+		{Code: template.Copy, A: 34, B: 35, Line: 162},                   // 482
+		{Code: template.Less, A: 35, B: 6, C: 34, Line: 162},             // 483
+		{Code: template.JumpFalse, A: 35, B: 487, Line: 162},             // 484
+		{Code: template.Add, A: 36, B: 34, C: 5, Line: 162},              // 485
+		{Code: template.Copy, A: 34, B: 36, Line: 162},                   // 486
+		{Code: template.LookupInt, A: 35, B: 34, C: 16, Line: 163},       // 487
+		{Code: template.Copy, A: 3, B: 35, Line: 163},                    // 488
+		{Code: template.Text, B: 513, C: 2, Line: 163},                   // 489 "\n<"
+		{Code: template.Print, A: 3, Line: 164},                          // 490
+		{Code: template.Text, B: 592, C: 5, Line: 164},                   // 491 ">-1</"
+		{Code: template.Print, A: 3, Line: 164},                          // 492
+		{Code: template.Text, B: 301, C: 1, Line: 164},                   // 493 ">"
+		{Code: template.Next, A: 22, B: 466, Line: 160},                  // 494
+		{Code: template.Field, A: 17, B: 13, C: 1, Line: 168},            // 495
+		{Code: template.Copy, A: 9, B: 17, Line: 168},                    // 496
+		{Code: template.Field, A: 18, B: 13, C: 1, Line: 169},            // 497
+		{Code: template.Copy, A: 17, B: 18, Line: 169},                   // 498
+		{Code: template.Less, A: 18, B: 6, C: 17, Line: 169},             // 499
+		{Code: template.JumpFalse, A: 18, B: 503, Line: 169},             // 500
+		{Code: template.Add, A: 19, B: 17, C: 5, Line: 169},              // 501
+		{Code: template.Copy, A: 17, B: 19, Line: 169},                   // 502
+		{Code: template.Field, A: 19, B: 13, C: 2, Line: 170},            // 503
+		{Code: template.LoadText, A: 21, B: 597, C: 4, Line: 170},        // 504 "line"
+		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 170},           // 505
+		{Code: template.Copy, A: 18, B: 20, Line: 170},                   // 506
+		{Code: template.JumpFalse, A: 18, B: 519, Line: 170},             // 507
+		{Code: template.LoadInt, A: 23, B: 100, Line: 170},               // 508
+		{Code: template.Less, A: 24, B: 23, C: 17, Line: 170},            // 509
+		{Code: template.Copy, A: 22, B: 24, Line: 170},                   // 510
+		{Code: template.JumpTrue, A: 22, B: 518, Line: 170},              // 511
+		{Code: template.Less, A: 26, B: 4, C: 17, Line: 170},             // 512
+		{Code: template.Copy, A: 25, B: 26, Line: 170},                   // 513
+		{Code: template.JumpFalse, A: 25, B: 517, Line: 170},             // 514
+		{Code: template.Not, A: 27, B: 7, Line: 170},                     // 515
+		{Code: template.Copy, A: 25, B: 27, Line: 170},                   // 516
+		{Code: template.Copy, A: 22, B: 25, Line: 170},                   // 517
+		{Code: template.Copy, A: 18, B: 22, Line: 170},                   // 518
+		{Code: template.JumpFalse, A: 18, B: 522, Line: 170},             // 519
+		{Code: template.Fail, B: 601, C: 67, Line: 217},                  // 520 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 28, Line: 217},                         // 521
+		{Code: template.Field, A: 19, B: 13, C: 2, Line: 171},            // 522
+		{Code: template.LoadText, A: 21, B: 551, C: 7, Line: 171},        // 523 "forward"
+		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 171},           // 524
+		{Code: template.JumpTrue, A: 20, B: 528, Line: 171},              // 525
+		{Code: template.LoadText, A: 22, B: 668, C: 3, Line: 171},        // 526 "dnd"
+		{Code: template.Equal, A: 20, B: 19, C: 22, Line: 171},           // 527
+		{Code: template.Copy, A: 18, B: 20, Line: 171},                   // 528
+		{Code: template.JumpFalse, A: 18, B: 540, Line: 171},             // 529
+		{Code: template.Not, A: 23, B: 7, Line: 171},                     // 530
+		{Code: template.Copy, A: 18, B: 23, Line: 171},                   // 531
+		{Code: template.JumpFalse, A: 18, B: 540, Line: 171},             // 532
+		{Code: template.LoadInt, A: 25, B: 100, Line: 171},               // 533
+		{Code: template.Less, A: 26, B: 25, C: 17, Line: 171},            // 534
+		{Code: template.Copy, A: 24, B: 26, Line: 171},                   // 535
+		{Code: template.JumpTrue, A: 24, B: 539, Line: 171},              // 536
+		{Code: template.Not, A: 27, B: 8, Line: 171},                     // 537
+		{Code: template.Copy, A: 24, B: 27, Line: 171},                   // 538
+		{Code: template.Copy, A: 18, B: 24, Line: 171},                   // 539
+		{Code: template.JumpFalse, A: 18, B: 543, Line: 171},             // 540
+		{Code: template.Fail, B: 671, C: 58, Line: 218},                  // 541 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 28, Line: 218},                         // 542
+		{Code: template.LookupInt, A: 18, B: 17, C: 16, Line: 172},       // 543
+		{Code: template.Copy, A: 3, B: 18, Line: 172},                    // 544
+		{Code: template.Text, B: 513, C: 2, Line: 172},                   // 545 "\n<"
+		{Code: template.Print, A: 3, Line: 173},                          // 546
+		{Code: template.Text, B: 301, C: 1, Line: 173},                   // 547 ">"
+		{Code: template.JumpFalse, A: 7, B: 553, Line: 173},              // 548
+		{Code: template.Field, A: 18, B: 13, C: 2, Line: 173},            // 549
+		{Code: template.Lookup, A: 19, B: 18, C: 12, Line: 173},          // 550
+		{Code: template.Print, A: 19, Line: 173},                         // 551
+		{Code: template.Jump, B: 563, Line: 173},                         // 552
+		{Code: template.Less, A: 18, B: 4, C: 17, Line: 173},             // 553
+		{Code: template.Not, A: 18, B: 18, Line: 173},                    // 554
+		{Code: template.JumpFalse, A: 18, B: 560, Line: 173},             // 555
+		{Code: template.Field, A: 19, B: 13, C: 2, Line: 173},            // 556
+		{Code: template.Lookup, A: 20, B: 19, C: 14, Line: 173},          // 557
+		{Code: template.Print, A: 20, Line: 173},                         // 558
+		{Code: template.Jump, B: 563, Line: 173},                         // 559
+		{Code: template.Field, A: 19, B: 13, C: 2, Line: 173},            // 560
+		{Code: template.Lookup, A: 20, B: 19, C: 17, Line: 173},          // 561
+		{Code: template.Print, A: 20, Line: 173},                         // 562
+		{Code: template.Text, B: 519, C: 2, Line: 173},                   // 563 "</"
+		{Code: template.Print, A: 3, Line: 173},                          // 564
+		{Code: template.Text, B: 301, C: 1, Line: 173},                   // 565 ">"
+		{Code: template.LookupInt, A: 18, B: 17, C: 13, Line: 174},       // 566
+		{Code: template.Copy, A: 3, B: 18, Line: 174},                    // 567
+		{Code: template.Text, B: 513, C: 2, Line: 174},                   // 568 "\n<"
+		{Code: template.Print, A: 3, Line: 175},                          // 569
+		{Code: template.Text, B: 301, C: 1, Line: 175},                   // 570 ">"
+		{Code: template.Field, A: 18, B: 13, C: 3, Line: 175},            // 571
+		{Code: template.LookupInt, A: 19, B: 18, Line: 175},              // 572
+		{Code: template.Print, A: 19, Line: 175},                         // 573
+		{Code: template.Text, B: 519, C: 2, Line: 175},                   // 574 "</"
+		{Code: template.Print, A: 3, Line: 175},                          // 575
+		{Code: template.Text, B: 301, C: 1, Line: 175},                   // 576 ">"
+		{Code: template.LookupInt, A: 18, B: 17, C: 15, Line: 176},       // 577
+		{Code: template.Copy, A: 3, B: 18, Line: 176},                    // 578
+		{Code: template.Text, B: 513, C: 2, Line: 176},                   // 579 "\n<"
+		{Code: template.Print, A: 3, Line: 177},                          // 580
+		{Code: template.Text, B: 301, C: 1, Line: 177},                   // 581 ">"
+		{Code: template.Field, A: 18, B: 13, C: 5, Line: 177},            // 582
+		{Code: template.JumpFalse, A: 18, B: 585, Line: 177},             // 583
+		{Code: template.Print, A: 18, Line: 177},                         // 584
+		{Code: template.Text, B: 519, C: 2, Line: 177},                   // 585 "</"
+		{Code: template.Print, A: 3, Line: 177},                          // 586
+		{Code: template.Text, B: 301, C: 1, Line: 177},                   // 587 ">"
+		{Code: template.LookupInt, A: 18, B: 17, C: 18, Line: 178},       // 588
+		{Code: template.Copy, A: 3, B: 18, Line: 178},                    // 589
+		{Code: template.Text, B: 513, C: 2, Line: 178},                   // 590 "\n<"
+		{Code: template.Print, A: 3, Line: 179},                          // 591
+		{Code: template.Text, B: 301, C: 1, Line: 179},                   // 592 ">"
+		{Code: template.Field, A: 18, B: 13, C: 4, Line: 179},            // 593
+		{Code: template.JumpFalse, A: 18, B: 596, Line: 179},             // 594
+		{Code: template.Print, A: 18, Line: 179},                         // 595
+		{Code: template.Text, B: 519, C: 2, Line: 179},                   // 596 "</"
+		{Code: template.Print, A: 3, Line: 179},                          // 597
+		{Code: template.Text, B: 301, C: 1, Line: 179},                   // 598 ">"
+		{Code: template.JumpField, A: 13, B: 602, C: 6, Line: 181},       // 599
+		{Code: template.Fail, B: 729, C: 62, Line: 181},                  // 600 "the phone has a pickup code for each account, not for each key"
+		{Code: template.Print, A: 14, Line: 181},                         // 601
+		{Code: template.Next, A: 11, B: 453, Line: 157},                  // 602
+		{Code: template.Field, A: 10, C: 27, Line: 183},                  // 603
+		{Code: template.Copy, A: 11, B: 10, Line: 183},                   // 604
+		{Code: template.Range, A: 11, B: 630, Line: 183},                 // 605
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 183},            // 606
+		{Code: template.Field, A: 15, B: 13, Line: 184},                  // 607
+		{Code: template.LoadInt, A: 17, Line: 184},                       // 608
+		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 184},        // 609
+		{Code: template.Copy, A: 14, B: 16, Line: 184},                   // 610
+		{Code: template.JumpFalse, A: 14, B: 615, Line: 184},             // 611
+		{Code: template.Field, A: 18, B: 13, C: 1, Line: 184},            // 612
+		{Code: template.Less, A: 19, B: 9, C: 18, Line: 184},             // 613
+		{Code: template.Copy, A: 14, B: 19, Line: 184},                   // 614
+		{Code: template.JumpFalse, A: 14, B: 629, Line: 184},             // 615
+		{Code: template.Field, A: 21, B: 13, C: 1, Line: 185},            // 616
+		{Code: template.Copy, A: 20, B: 21, Line: 185},                   // 617
+		{Code: template.Less, A: 21, B: 6, C: 20, Line: 185},             // 618
+		{Code: template.JumpFalse, A: 21, B: 622, Line: 185},             // 619
+		{Code: template.Add, A: 22, B: 20, C: 5, Line: 185},              // 620
+		{Code: template.Copy, A: 20, B: 22, Line: 185},                   // 621
+		{Code: template.LookupInt, A: 21, B: 20, C: 16, Line: 186},       // 622
+		{Code: template.Copy, A: 3, B: 21, Line: 186},                    // 623
+		{Code: template.Text, B: 513, C: 2, Line: 186},                   // 624 "\n<"
+		{Code: template.Print, A: 3, Line: 187},                          // 625
+		{Code: template.Text, B: 592, C: 5, Line: 187},                   // 626 ">-1</"
+		{Code: template.Print, A: 3, Line: 187},                          // 627
+		{Code: template.Text, B: 301, C: 1, Line: 187},                   // 628 ">"
+		{Code: template.Next, A: 11, B: 606, Line: 183},                  // 629
+		{Code: template.Field, A: 10, C: 4, Line: 191},                   // 630
+		{Code: template.Copy, A: 11, B: 10, Line: 191},                   // 631
+		{Code: template.Range, A: 11, B: 717, Line: 191},                 // 632
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 191},            // 633
+		{Code: template.JumpField, A: 13, B: 716, Line: 192},             // 634
+		{Code: template.Field, A: 14, B: 13, C: 2, Line: 193},            // 635
+		{Code: template.LoadText, A: 16, B: 597, C: 4, Line: 193},        // 636 "line"
+		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 193},           // 637
+		{Code: template.JumpFalse, A: 15, B: 641, Line: 193},             // 638
+		{Code: template.Fail, B: 601, C: 67, Line: 217},                  // 639 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 17, Line: 217},                         // 640
+		{Code: template.Field, A: 14, B: 13, C: 2, Line: 194},            // 641
+		{Code: template.LoadText, A: 16, B: 551, C: 7, Line: 194},        // 642 "forward"
+		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 194},           // 643
+		{Code: template.JumpTrue, A: 15, B: 647, Line: 194},              // 644
+		{Code: template.LoadText, A: 17, B: 668, C: 3, Line: 194},        // 645 "dnd"
+		{Code: template.Equal, A: 15, B: 14, C: 17, Line: 194},           // 646
+		{Code: template.JumpFalse, A: 15, B: 650, Line: 194},             // 647
+		{Code: template.Fail, B: 671, C: 58, Line: 218},                  // 648 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 18, Line: 218},                         // 649
+		{Code: template.Field, A: 15, B: 13, Line: 195},                  // 650
+		{Code: template.Field, A: 16, B: 13, Line: 195},                  // 651
+		{Code: template.Add, A: 17, B: 15, C: 16, Line: 195},             // 652
+		{Code: template.Copy, A: 14, B: 17, Line: 195},                   // 653
+		{Code: template.Add, A: 15, B: 14, C: 14, Line: 195},             // 654
+		{Code: template.Field, A: 16, B: 13, Line: 195},                  // 655
+		{Code: template.Add, A: 17, B: 15, C: 16, Line: 195},             // 656
+		{Code: template.Copy, A: 14, B: 17, Line: 195},                   // 657
+		{Code: template.Add, A: 16, B: 14, C: 14, Line: 196},             // 658
+		{Code: template.Copy, A: 15, B: 16, Line: 196},                   // 659
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 196},             // 660
+		{Code: template.Copy, A: 15, B: 16, Line: 196},                   // 661
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 196},             // 662
+		{Code: template.Field, A: 17, B: 13, C: 1, Line: 196},            // 663
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 196},             // 664
+		{Code: template.Copy, A: 15, B: 18, Line: 196},                   // 665
+		{Code: template.Add, A: 17, B: 15, C: 15, Line: 197},             // 666
+		{Code: template.Copy, A: 16, B: 17, Line: 197},                   // 667
+		{Code: template.Add, A: 17, B: 16, C: 16, Line: 197},             // 668
+		{Code: template.LoadInt, A: 18, B: 22795, Line: 197},             // 669
+		{Code: template.Add, A: 19, B: 15, C: 18, Line: 197},             // 670
+		{Code: template.Add, A: 20, B: 17, C: 19, Line: 197},             // 671
+		{Code: template.Copy, A: 16, B: 20, Line: 197},                   // 672
+		{Code: template.TextInt, A: 16, B: 292, C: 3, Line: 198},         // 673 "\n<P"
+		{Code: template.Text, B: 301, C: 1, Line: 198},                   // 674 ">"
+		{Code: template.Field, A: 17, B: 13, C: 2, Line: 198},            // 675
+		{Code: template.Lookup, A: 18, B: 17, C: 17, Line: 198},          // 676
+		{Code: template.Print, A: 18, Line: 198},                         // 677
+		{Code: template.TextInt, A: 16, B: 302, C: 3, Line: 198},         // 678 "</P"
+		{Code: template.Text, B: 791, C: 4, Line: 198},                   // 679 ">\n<P"
+		{Code: template.LoadInt, A: 17, B: 1, Line: 199},                 // 680
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 199},             // 681
+		{Code: template.PrintInt, A: 18, Line: 199},                      // 682
+		{Code: template.Text, B: 301, C: 1, Line: 199},                   // 683 ">"
+		{Code: template.Field, A: 17, B: 13, C: 3, Line: 199},            // 684
+		{Code: template.LookupInt, A: 18, B: 17, Line: 199},              // 685
+		{Code: template.Print, A: 18, Line: 199},                         // 686
+		{Code: template.Text, B: 302, C: 3, Line: 199},                   // 687 "</P"
+		{Code: template.LoadInt, A: 17, B: 1, Line: 199},                 // 688
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 199},             // 689
+		{Code: template.PrintInt, A: 18, Line: 199},                      // 690
+		{Code: template.Text, B: 791, C: 4, Line: 199},                   // 691 ">\n<P"
+		{Code: template.LoadInt, A: 17, B: 2, Line: 200},                 // 692
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 200},             // 693
+		{Code: template.PrintInt, A: 18, Line: 200},                      // 694
+		{Code: template.Text, B: 301, C: 1, Line: 200},                   // 695 ">"
+		{Code: template.Field, A: 17, B: 13, C: 5, Line: 200},            // 696
+		{Code: template.JumpFalse, A: 17, B: 699, Line: 200},             // 697
+		{Code: template.Print, A: 17, Line: 200},                         // 698
+		{Code: template.Text, B: 302, C: 3, Line: 200},                   // 699 "</P"
+		{Code: template.LoadInt, A: 17, B: 2, Line: 200},                 // 700
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 200},             // 701
+		{Code: template.PrintInt, A: 18, Line: 200},                      // 702
+		{Code: template.Text, B: 791, C: 4, Line: 200},                   // 703 ">\n<P"
+		{Code: template.LoadInt, A: 17, B: 3, Line: 201},                 // 704
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 201},             // 705
+		{Code: template.PrintInt, A: 18, Line: 201},                      // 706
+		{Code: template.Text, B: 301, C: 1, Line: 201},                   // 707 ">"
+		{Code: template.Field, A: 17, B: 13, C: 4, Line: 201},            // 708
+		{Code: template.JumpFalse, A: 17, B: 711, Line: 201},             // 709
+		{Code: template.Print, A: 17, Line: 201},                         // 710
+		{Code: template.Text, B: 302, C: 3, Line: 201},                   // 711 "</P"
+		{Code: template.LoadInt, A: 17, B: 3, Line: 201},                 // 712
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 201},             // 713
+		{Code: template.PrintInt, A: 18, Line: 201},                      // 714
+		{Code: template.Text, B: 301, C: 1, Line: 201},                   // 715 ">"
+		{Code: template.Next, A: 11, B: 633, Line: 191},                  // 716
+		{Code: template.Field, A: 10, C: 27, Line: 204},                  // 717
+		{Code: template.Copy, A: 11, B: 10, Line: 204},                   // 718
+		{Code: template.Range, A: 11, B: 749, Line: 204},                 // 719
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 204},            // 720
+		{Code: template.JumpField, A: 13, B: 748, Line: 205},             // 721
+		{Code: template.Field, A: 15, B: 13, Line: 206},                  // 722
+		{Code: template.Field, A: 16, B: 13, Line: 206},                  // 723
+		{Code: template.Add, A: 17, B: 15, C: 16, Line: 206},             // 724
+		{Code: template.Copy, A: 14, B: 17, Line: 206},                   // 725
+		{Code: template.Add, A: 15, B: 14, C: 14, Line: 206},             // 726
+		{Code: template.Field, A: 16, B: 13, Line: 206},                  // 727
+		{Code: template.Add, A: 17, B: 15, C: 16, Line: 206},             // 728
+		{Code: template.Copy, A: 14, B: 17, Line: 206},                   // 729
+		{Code: template.Add, A: 16, B: 14, C: 14, Line: 207},             // 730
+		{Code: template.Copy, A: 15, B: 16, Line: 207},                   // 731
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 207},             // 732
+		{Code: template.Copy, A: 15, B: 16, Line: 207},                   // 733
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 207},             // 734
+		{Code: template.Field, A: 17, B: 13, C: 1, Line: 207},            // 735
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 207},             // 736
+		{Code: template.Copy, A: 15, B: 18, Line: 207},                   // 737
+		{Code: template.Add, A: 17, B: 15, C: 15, Line: 208},             // 738
+		{Code: template.Copy, A: 16, B: 17, Line: 208},                   // 739
+		{Code: template.Add, A: 17, B: 16, C: 16, Line: 208},             // 740
+		{Code: template.LoadInt, A: 18, B: 22795, Line: 208},             // 741
+		{Code: template.Add, A: 19, B: 15, C: 18, Line: 208},             // 742
+		{Code: template.Add, A: 20, B: 17, C: 19, Line: 208},             // 743
+		{Code: template.Copy, A: 16, B: 20, Line: 208},                   // 744
+		{Code: template.TextInt, A: 16, B: 292, C: 3, Line: 209},         // 745 "\n<P"
+		{Code: template.TextInt, A: 16, B: 795, C: 6, Line: 209},         // 746 ">-1</P"
+		{Code: template.Text, B: 301, C: 1, Line: 209},                   // 747 ">"
+		{Code: template.Next, A: 11, B: 720, Line: 204},                  // 748
+		{Code: template.Field, A: 10, C: 29, Line: 212},                  // 749
+		{Code: template.Copy, A: 11, B: 10, Line: 212},                   // 750
+		{Code: template.Range, A: 11, B: 758, Line: 212},                 // 751
+		{Code: template.Item, A: 11, B: 13, C: 11, Line: 212},            // 752
+		{Code: template.TextField, A: 13, B: 513, C: 2, Line: 213},       // 753 "\n<"
+		{Code: template.TextField, A: 13, B: 301, C: 1, D: 1, Line: 213}, // 754 ">"
+		{Code: template.TextField, A: 13, B: 519, C: 2, Line: 213},       // 755 "</"
+		{Code: template.Text, B: 301, C: 1, Line: 213},                   // 756 ">"
+		{Code: template.Next, A: 11, B: 752, Line: 212},                  // 757
+		{Code: template.Text, B: 801, C: 27, Line: 214},                  // 758 "\n</config>\n</gs_provision>\n"
 	},
 }
 
 var grandstreamPortsXml = template.Program{
 	Source: "ports.xml.tmpl",
-	Cells:  31,
+	Cells:  20,
 	Escape: xml.Append,
 	Root:   profile.Phone,
 	Tables: grandstreamTables,
@@ -4680,18 +4674,18 @@ var grandstreamPortsXml = template.Program{
 		{Code: template.TextField, B: 38, C: 33, D: 16, Line: 6},        // 1 "\n<gs_provision version=\"1\">\n<mac>"
 		{Code: template.Text, B: 71, C: 27, Line: 6},                    // 2 "</mac>\n<config version=\"1\">"
 		{Code: template.Copy, A: 1, Line: 8},                            // 3
-		{Code: template.Field, A: 2, C: 30, Line: 9},                    // 4
-		{Code: template.LoadText, A: 3, B: 98, C: 4, Line: 9},           // 5 "dect"
-		{Code: template.Has, A: 4, B: 2, C: 3, Line: 9},                 // 6
-		{Code: template.Copy, A: 5, B: 4, Line: 9},                      // 7
-		{Code: template.Field, A: 6, C: 30, Line: 11},                   // 8
-		{Code: template.LoadText, A: 7, B: 102, C: 2, Line: 11},         // 9 "v2"
-		{Code: template.Has, A: 8, B: 6, C: 7, Line: 11},                // 10
-		{Code: template.JumpFalse, A: 8, B: 14, Line: 11},               // 11
+		{Code: template.Field, A: 3, C: 30, Line: 9},                    // 4
+		{Code: template.LoadText, A: 4, B: 98, C: 4, Line: 9},           // 5 "dect"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 9},                 // 6
+		{Code: template.Copy, A: 2, B: 5, Line: 9},                      // 7
+		{Code: template.Field, A: 3, C: 30, Line: 11},                   // 8
+		{Code: template.LoadText, A: 4, B: 102, C: 2, Line: 11},         // 9 "v2"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 11},                // 10
+		{Code: template.JumpFalse, A: 5, B: 14, Line: 11},               // 11
 		{Code: template.Text, B: 104, C: 19, Line: 11},                  // 12 "\n<P22296>1</P22296>"
 		{Code: template.Jump, B: 20, Line: 11},                          // 13
 		{Code: template.Text, B: 123, C: 7, Line: 13},                   // 14 "\n<P194>"
-		{Code: template.JumpFalse, A: 5, B: 18, Line: 14},               // 15
+		{Code: template.JumpFalse, A: 2, B: 18, Line: 14},               // 15
 		{Code: template.Text, B: 130, C: 1, Line: 14},                   // 16 "1"
 		{Code: template.Jump, B: 19, Line: 14},                          // 17
 		{Code: template.Text, B: 131, C: 1, Line: 14},                   // 18 "3"
@@ -4699,448 +4693,448 @@ var grandstreamPortsXml = template.Program{
 		{Code: template.Text, B: 139, C: 7, Line: 15},                   // 20 "\n<P193>"
 		{Code: template.PrintFieldInt, B: 21, Line: 16},                 // 21
 		{Code: template.Text, B: 146, C: 31, Line: 16},                  // 22 "</P193>\n<P8458>0</P8458>\n<P212>"
-		{Code: template.Field, A: 6, C: 31, Line: 18},                   // 23
-		{Code: template.Lookup, A: 7, B: 6, C: 43, Line: 18},            // 24
-		{Code: template.Print, A: 7, Line: 18},                          // 25
+		{Code: template.Field, A: 3, C: 31, Line: 18},                   // 23
+		{Code: template.Lookup, A: 4, B: 3, C: 43, Line: 18},            // 24
+		{Code: template.Print, A: 4, Line: 18},                          // 25
 		{Code: template.TextField, B: 177, C: 14, D: 32, Line: 19},      // 26 "</P212>\n<P237>"
 		{Code: template.Text, B: 191, C: 7, Line: 19},                   // 27 "</P237>"
-		{Code: template.Field, A: 6, C: 20, Line: 20},                   // 28
-		{Code: template.JumpFalse, A: 6, B: 34, Line: 20},               // 29
+		{Code: template.Field, A: 3, C: 20, Line: 20},                   // 28
+		{Code: template.JumpFalse, A: 3, B: 34, Line: 20},               // 29
 		{Code: template.TextField, A: 1, B: 198, C: 8, D: 16, Line: 21}, // 30 "\n<P1360>"
 		{Code: template.Text, B: 206, C: 16, Line: 21},                  // 31 "</P1360>\n<P1361>"
-		{Code: template.Print, A: 6, Line: 22},                          // 32
+		{Code: template.Print, A: 3, Line: 22},                          // 32
 		{Code: template.Text, B: 222, C: 8, Line: 22},                   // 33 "</P1361>"
 		{Code: template.Text, B: 230, C: 32, Line: 23},                  // 34 "\n<P145>0</P145>\n<P1414>0</P1414>"
 		{Code: template.JumpField, B: 42, C: 12, Line: 26},              // 35
 		{Code: template.Text, B: 262, C: 8, Line: 26},                   // 36 "\n<P6767>"
-		{Code: template.Field, A: 6, C: 33, Line: 27},                   // 37
-		{Code: template.Lookup, A: 7, B: 6, C: 43, Line: 27},            // 38
-		{Code: template.Print, A: 7, Line: 27},                          // 39
+		{Code: template.Field, A: 3, C: 33, Line: 27},                   // 37
+		{Code: template.Lookup, A: 4, B: 3, C: 43, Line: 27},            // 38
+		{Code: template.Print, A: 4, Line: 27},                          // 39
 		{Code: template.TextField, B: 270, C: 15, D: 34, Line: 28},      // 40 "</P6767>\n<P192>"
 		{Code: template.Text, B: 285, C: 7, Line: 28},                   // 41 "</P192>"
-		{Code: template.Field, A: 6, C: 8, Line: 30},                    // 42
-		{Code: template.JumpFalse, A: 6, B: 47, Line: 30},               // 43
+		{Code: template.Field, A: 3, C: 8, Line: 30},                    // 42
+		{Code: template.JumpFalse, A: 3, B: 47, Line: 30},               // 43
 		{Code: template.Text, B: 292, C: 5, Line: 30},                   // 44 "\n<P2>"
-		{Code: template.Print, A: 6, Line: 31},                          // 45
+		{Code: template.Print, A: 3, Line: 31},                          // 45
 		{Code: template.Text, B: 297, C: 5, Line: 31},                   // 46 "</P2>"
-		{Code: template.Field, A: 6, C: 7, Line: 33},                    // 47
-		{Code: template.Copy, A: 7, B: 6, Line: 33},                     // 48
-		{Code: template.Range, A: 7, B: 64, Line: 33},                   // 49
-		{Code: template.Item, A: 7, B: 9, C: 10, Line: 33},              // 50
+		{Code: template.Field, A: 3, C: 7, Line: 33},                    // 47
+		{Code: template.Copy, A: 4, B: 3, Line: 33},                     // 48
+		{Code: template.Range, A: 4, B: 64, Line: 33},                   // 49
+		{Code: template.Item, A: 4, B: 6, C: 7, Line: 33},               // 50
 		{Code: template.Text, B: 302, C: 3, Line: 33},                   // 51 "\n<P"
-		{Code: template.JumpFalse, A: 10, B: 55, Line: 34},              // 52
+		{Code: template.JumpFalse, A: 7, B: 55, Line: 34},               // 52
 		{Code: template.Text, B: 305, C: 4, Line: 34},                   // 53 "8333"
 		{Code: template.Jump, B: 56, Line: 34},                          // 54
 		{Code: template.Text, B: 309, C: 2, Line: 34},                   // 55 "30"
-		{Code: template.TextField, A: 9, B: 311, C: 1, Line: 34},        // 56 ">"
+		{Code: template.TextField, A: 6, B: 311, C: 1, Line: 34},        // 56 ">"
 		{Code: template.Text, B: 312, C: 3, Line: 34},                   // 57 "</P"
-		{Code: template.JumpFalse, A: 10, B: 61, Line: 34},              // 58
+		{Code: template.JumpFalse, A: 7, B: 61, Line: 34},               // 58
 		{Code: template.Text, B: 305, C: 4, Line: 34},                   // 59 "8333"
 		{Code: template.Jump, B: 62, Line: 34},                          // 60
 		{Code: template.Text, B: 309, C: 2, Line: 34},                   // 61 "30"
 		{Code: template.Text, B: 311, C: 1, Line: 34},                   // 62 ">"
-		{Code: template.Next, A: 7, B: 50, Line: 33},                    // 63
+		{Code: template.Next, A: 4, B: 50, Line: 33},                    // 63
 		{Code: template.JumpField, B: 72, C: 7, Line: 36},               // 64
-		{Code: template.Field, A: 6, C: 7, Line: 37},                    // 65
-		{Code: template.Len, A: 7, B: 6, Line: 37},                      // 66
-		{Code: template.LoadInt, A: 9, B: 1, Line: 37},                  // 67
-		{Code: template.EqualInt, A: 8, B: 7, C: 9, Line: 37},           // 68
-		{Code: template.JumpFalse, A: 8, B: 71, Line: 37},               // 69
+		{Code: template.Field, A: 3, C: 7, Line: 37},                    // 65
+		{Code: template.Len, A: 4, B: 3, Line: 37},                      // 66
+		{Code: template.LoadInt, A: 6, B: 1, Line: 37},                  // 67
+		{Code: template.EqualInt, A: 5, B: 4, C: 6, Line: 37},           // 68
+		{Code: template.JumpFalse, A: 5, B: 71, Line: 37},               // 69
 		{Code: template.Text, B: 315, C: 16, Line: 37},                  // 70 "\n<P8333></P8333>"
 		{Code: template.Text, B: 331, C: 15, Line: 39},                  // 71 "\n<P144>0</P144>"
-		{Code: template.Field, A: 6, C: 24, Line: 42},                   // 72
-		{Code: template.JumpFalse, A: 6, B: 88, Line: 42},               // 73
-		{Code: template.JumpField, A: 6, B: 86, C: 4, Line: 43},         // 74
-		{Code: template.Field, A: 8, B: 6, C: 6, Line: 44},              // 75
-		{Code: template.Field, A: 9, B: 8, C: 5, Line: 44},              // 76
-		{Code: template.Copy, A: 7, B: 9, Line: 44},                     // 77
-		{Code: template.JumpFalse, A: 7, B: 82, Line: 44},               // 78
-		{Code: template.Field, A: 10, B: 6, C: 7, Line: 44},             // 79
-		{Code: template.Field, A: 11, B: 10, C: 5, Line: 44},            // 80
-		{Code: template.Copy, A: 7, B: 11, Line: 44},                    // 81
-		{Code: template.Not, A: 12, B: 7, Line: 44},                     // 82
-		{Code: template.JumpFalse, A: 12, B: 86, Line: 44},              // 83
+		{Code: template.Field, A: 3, C: 24, Line: 42},                   // 72
+		{Code: template.JumpFalse, A: 3, B: 88, Line: 42},               // 73
+		{Code: template.JumpField, A: 3, B: 86, C: 4, Line: 43},         // 74
+		{Code: template.Field, A: 5, B: 3, C: 6, Line: 44},              // 75
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 44},              // 76
+		{Code: template.Copy, A: 4, B: 6, Line: 44},                     // 77
+		{Code: template.JumpFalse, A: 4, B: 82, Line: 44},               // 78
+		{Code: template.Field, A: 7, B: 3, C: 7, Line: 44},              // 79
+		{Code: template.Field, A: 8, B: 7, C: 5, Line: 44},              // 80
+		{Code: template.Copy, A: 4, B: 8, Line: 44},                     // 81
+		{Code: template.Not, A: 9, B: 4, Line: 44},                      // 82
+		{Code: template.JumpFalse, A: 9, B: 86, Line: 44},               // 83
 		{Code: template.Fail, B: 346, C: 67, Line: 44},                  // 84 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 13, Line: 44},                         // 85
-		{Code: template.TextField, A: 6, B: 413, C: 43, D: 8, Line: 48}, // 86 "\n<P143>0</P143>\n<P64>customize</P64>\n<P246>"
+		{Code: template.Print, A: 10, Line: 44},                         // 85
+		{Code: template.TextField, A: 3, B: 413, C: 43, D: 8, Line: 48}, // 86 "\n<P143>0</P143>\n<P64>customize</P64>\n<P246>"
 		{Code: template.Text, B: 456, C: 7, Line: 48},                   // 87 "</P246>"
-		{Code: template.Field, A: 6, C: 25, Line: 50},                   // 88
-		{Code: template.Copy, A: 7, B: 6, Line: 50},                     // 89
-		{Code: template.Range, A: 7, B: 430, Line: 50},                  // 90
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 50},               // 91
+		{Code: template.Field, A: 3, C: 25, Line: 50},                   // 88
+		{Code: template.Copy, A: 4, B: 3, Line: 50},                     // 89
+		{Code: template.Range, A: 4, B: 430, Line: 50},                  // 90
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 50},               // 91
 		{Code: template.Text, B: 463, C: 2, Line: 50},                   // 92 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 51},            // 93
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 51},        // 94
-		{Code: template.Print, A: 11, Line: 51},                         // 95
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 51},             // 93
+		{Code: template.LookupInt, A: 8, B: 7, C: 1, Line: 51},          // 94
+		{Code: template.Print, A: 8, Line: 51},                          // 95
 		{Code: template.Text, B: 465, C: 4, Line: 51},                   // 96 ">1</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 51},            // 97
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 51},        // 98
-		{Code: template.Print, A: 11, Line: 51},                         // 99
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 51},             // 97
+		{Code: template.LookupInt, A: 8, B: 7, C: 1, Line: 51},          // 98
+		{Code: template.Print, A: 8, Line: 51},                          // 99
 		{Code: template.Text, B: 469, C: 3, Line: 51},                   // 100 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 52},            // 101
-		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 52},       // 102
-		{Code: template.Print, A: 11, Line: 52},                         // 103
-		{Code: template.TextField, A: 9, B: 311, C: 1, D: 1, Line: 52},  // 104 ">"
-		{Code: template.Field, A: 10, B: 9, C: 2, Line: 52},             // 105
-		{Code: template.JumpFalse, A: 10, B: 108, Line: 52},             // 106
-		{Code: template.TextInt, A: 10, B: 472, C: 1, Line: 52},         // 107 ":"
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 52},             // 101
+		{Code: template.LookupInt, A: 8, B: 7, C: 31, Line: 52},         // 102
+		{Code: template.Print, A: 8, Line: 52},                          // 103
+		{Code: template.TextField, A: 6, B: 311, C: 1, D: 1, Line: 52},  // 104 ">"
+		{Code: template.Field, A: 7, B: 6, C: 2, Line: 52},              // 105
+		{Code: template.JumpFalse, A: 7, B: 108, Line: 52},              // 106
+		{Code: template.TextInt, A: 7, B: 472, C: 1, Line: 52},          // 107 ":"
 		{Code: template.Text, B: 473, C: 2, Line: 52},                   // 108 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 52},            // 109
-		{Code: template.LookupInt, A: 11, B: 10, C: 31, Line: 52},       // 110
-		{Code: template.Print, A: 11, Line: 52},                         // 111
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 52},             // 109
+		{Code: template.LookupInt, A: 8, B: 7, C: 31, Line: 52},         // 110
+		{Code: template.Print, A: 8, Line: 52},                          // 111
 		{Code: template.Text, B: 469, C: 3, Line: 52},                   // 112 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 53},            // 113
-		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 53},       // 114
-		{Code: template.Print, A: 11, Line: 53},                         // 115
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 53},             // 113
+		{Code: template.LookupInt, A: 8, B: 7, C: 32, Line: 53},         // 114
+		{Code: template.Print, A: 8, Line: 53},                          // 115
 		{Code: template.Text, B: 475, C: 3, Line: 53},                   // 116 "></"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 53},            // 117
-		{Code: template.LookupInt, A: 11, B: 10, C: 32, Line: 53},       // 118
-		{Code: template.Print, A: 11, Line: 53},                         // 119
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 53},             // 117
+		{Code: template.LookupInt, A: 8, B: 7, C: 32, Line: 53},         // 118
+		{Code: template.Print, A: 8, Line: 53},                          // 119
 		{Code: template.Text, B: 469, C: 3, Line: 53},                   // 120 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 54},            // 121
-		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 54},       // 122
-		{Code: template.Print, A: 11, Line: 54},                         // 123
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 54},             // 121
+		{Code: template.LookupInt, A: 8, B: 7, C: 29, Line: 54},         // 122
+		{Code: template.Print, A: 8, Line: 54},                          // 123
 		{Code: template.Text, B: 311, C: 1, Line: 54},                   // 124 ">"
-		{Code: template.Field, A: 10, B: 9, C: 4, Line: 54},             // 125
-		{Code: template.JumpFalse, A: 10, B: 128, Line: 54},             // 126
-		{Code: template.Print, A: 10, Line: 54},                         // 127
-		{Code: template.JumpField, A: 9, B: 132, C: 4, Line: 54},        // 128
-		{Code: template.Field, A: 10, B: 9, C: 5, Line: 54},             // 129
-		{Code: template.JumpFalse, A: 10, B: 132, Line: 54},             // 130
-		{Code: template.TextInt, A: 10, B: 472, C: 1, Line: 54},         // 131 ":"
+		{Code: template.Field, A: 7, B: 6, C: 4, Line: 54},              // 125
+		{Code: template.JumpFalse, A: 7, B: 128, Line: 54},              // 126
+		{Code: template.Print, A: 7, Line: 54},                          // 127
+		{Code: template.JumpField, A: 6, B: 132, C: 4, Line: 54},        // 128
+		{Code: template.Field, A: 7, B: 6, C: 5, Line: 54},              // 129
+		{Code: template.JumpFalse, A: 7, B: 132, Line: 54},              // 130
+		{Code: template.TextInt, A: 7, B: 472, C: 1, Line: 54},          // 131 ":"
 		{Code: template.Text, B: 473, C: 2, Line: 54},                   // 132 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 54},            // 133
-		{Code: template.LookupInt, A: 11, B: 10, C: 29, Line: 54},       // 134
-		{Code: template.Print, A: 11, Line: 54},                         // 135
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 54},             // 133
+		{Code: template.LookupInt, A: 8, B: 7, C: 29, Line: 54},         // 134
+		{Code: template.Print, A: 8, Line: 54},                          // 135
 		{Code: template.Text, B: 311, C: 1, Line: 54},                   // 136 ">"
-		{Code: template.JumpFalse, A: 5, B: 255, Line: 55},              // 137
+		{Code: template.JumpFalse, A: 2, B: 255, Line: 55},              // 137
 		{Code: template.Text, B: 302, C: 3, Line: 56},                   // 138 "\n<P"
-		{Code: template.LoadInt, A: 10, B: 4594, Line: 57},              // 139
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 57},            // 140
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 57},             // 141
-		{Code: template.PrintInt, A: 12, Line: 57},                      // 142
+		{Code: template.LoadInt, A: 7, B: 4594, Line: 57},               // 139
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 57},             // 140
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 57},                // 141
+		{Code: template.PrintInt, A: 9, Line: 57},                       // 142
 		{Code: template.Text, B: 478, C: 5, Line: 57},                   // 143 ">1</P"
-		{Code: template.LoadInt, A: 10, B: 4594, Line: 57},              // 144
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 57},            // 145
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 57},             // 146
-		{Code: template.PrintInt, A: 12, Line: 57},                      // 147
+		{Code: template.LoadInt, A: 7, B: 4594, Line: 57},               // 144
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 57},             // 145
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 57},                // 146
+		{Code: template.PrintInt, A: 9, Line: 57},                       // 147
 		{Code: template.Text, B: 483, C: 4, Line: 57},                   // 148 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 4149, Line: 58},              // 149
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 58},            // 150
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 58},             // 151
-		{Code: template.PrintInt, A: 12, Line: 58},                      // 152
+		{Code: template.LoadInt, A: 7, B: 4149, Line: 58},               // 149
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 58},             // 150
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 58},                // 151
+		{Code: template.PrintInt, A: 9, Line: 58},                       // 152
 		{Code: template.Text, B: 311, C: 1, Line: 58},                   // 153 ">"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 58},            // 154
-		{Code: template.LookupInt, A: 11, B: 10, Line: 58},              // 155
-		{Code: template.Print, A: 11, Line: 58},                         // 156
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 58},             // 154
+		{Code: template.LookupInt, A: 8, B: 7, Line: 58},                // 155
+		{Code: template.Print, A: 8, Line: 58},                          // 156
 		{Code: template.Text, B: 312, C: 3, Line: 58},                   // 157 "</P"
-		{Code: template.LoadInt, A: 10, B: 4149, Line: 58},              // 158
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 58},            // 159
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 58},             // 160
-		{Code: template.PrintInt, A: 12, Line: 58},                      // 161
+		{Code: template.LoadInt, A: 7, B: 4149, Line: 58},               // 158
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 58},             // 159
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 58},                // 160
+		{Code: template.PrintInt, A: 9, Line: 58},                       // 161
 		{Code: template.Text, B: 483, C: 4, Line: 58},                   // 162 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 4059, Line: 59},              // 163
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 59},            // 164
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 59},             // 165
-		{Code: template.PrintInt, A: 12, Line: 59},                      // 166
-		{Code: template.TextField, A: 9, B: 311, C: 1, D: 11, Line: 59}, // 167 ">"
+		{Code: template.LoadInt, A: 7, B: 4059, Line: 59},               // 163
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 59},             // 164
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 59},                // 165
+		{Code: template.PrintInt, A: 9, Line: 59},                       // 166
+		{Code: template.TextField, A: 6, B: 311, C: 1, D: 11, Line: 59}, // 167 ">"
 		{Code: template.Text, B: 312, C: 3, Line: 59},                   // 168 "</P"
-		{Code: template.LoadInt, A: 10, B: 4059, Line: 59},              // 169
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 59},            // 170
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 59},             // 171
-		{Code: template.PrintInt, A: 12, Line: 59},                      // 172
+		{Code: template.LoadInt, A: 7, B: 4059, Line: 59},               // 169
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 59},             // 170
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 59},                // 171
+		{Code: template.PrintInt, A: 9, Line: 59},                       // 172
 		{Code: template.Text, B: 483, C: 4, Line: 59},                   // 173 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 4089, Line: 60},              // 174
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 60},            // 175
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 60},             // 176
-		{Code: template.PrintInt, A: 12, Line: 60},                      // 177
-		{Code: template.TextField, A: 9, B: 311, C: 1, D: 12, Line: 60}, // 178 ">"
+		{Code: template.LoadInt, A: 7, B: 4089, Line: 60},               // 174
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 60},             // 175
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 60},                // 176
+		{Code: template.PrintInt, A: 9, Line: 60},                       // 177
+		{Code: template.TextField, A: 6, B: 311, C: 1, D: 12, Line: 60}, // 178 ">"
 		{Code: template.Text, B: 312, C: 3, Line: 60},                   // 179 "</P"
-		{Code: template.LoadInt, A: 10, B: 4089, Line: 60},              // 180
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 60},            // 181
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 60},             // 182
-		{Code: template.PrintInt, A: 12, Line: 60},                      // 183
+		{Code: template.LoadInt, A: 7, B: 4089, Line: 60},               // 180
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 60},             // 181
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 60},                // 182
+		{Code: template.PrintInt, A: 9, Line: 60},                       // 183
 		{Code: template.Text, B: 483, C: 4, Line: 60},                   // 184 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 4119, Line: 61},              // 185
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 61},            // 186
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 61},             // 187
-		{Code: template.PrintInt, A: 12, Line: 61},                      // 188
-		{Code: template.TextField, A: 9, B: 311, C: 1, D: 13, Line: 61}, // 189 ">"
+		{Code: template.LoadInt, A: 7, B: 4119, Line: 61},               // 185
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 61},             // 186
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 61},                // 187
+		{Code: template.PrintInt, A: 9, Line: 61},                       // 188
+		{Code: template.TextField, A: 6, B: 311, C: 1, D: 13, Line: 61}, // 189 ">"
 		{Code: template.Text, B: 312, C: 3, Line: 61},                   // 190 "</P"
-		{Code: template.LoadInt, A: 10, B: 4119, Line: 61},              // 191
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 61},            // 192
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 61},             // 193
-		{Code: template.PrintInt, A: 12, Line: 61},                      // 194
+		{Code: template.LoadInt, A: 7, B: 4119, Line: 61},               // 191
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 61},             // 192
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 61},                // 193
+		{Code: template.PrintInt, A: 9, Line: 61},                       // 194
 		{Code: template.Text, B: 483, C: 4, Line: 61},                   // 195 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 4179, Line: 62},              // 196
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 62},            // 197
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 62},             // 198
-		{Code: template.PrintInt, A: 12, Line: 62},                      // 199
-		{Code: template.TextField, A: 9, B: 311, C: 1, D: 15, Line: 62}, // 200 ">"
+		{Code: template.LoadInt, A: 7, B: 4179, Line: 62},               // 196
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 62},             // 197
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 62},                // 198
+		{Code: template.PrintInt, A: 9, Line: 62},                       // 199
+		{Code: template.TextField, A: 6, B: 311, C: 1, D: 15, Line: 62}, // 200 ">"
 		{Code: template.Text, B: 312, C: 3, Line: 62},                   // 201 "</P"
-		{Code: template.LoadInt, A: 10, B: 4179, Line: 62},              // 202
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 62},            // 203
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 62},             // 204
-		{Code: template.PrintInt, A: 12, Line: 62},                      // 205
+		{Code: template.LoadInt, A: 7, B: 4179, Line: 62},               // 202
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 62},             // 203
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 62},                // 204
+		{Code: template.PrintInt, A: 9, Line: 62},                       // 205
 		{Code: template.Text, B: 483, C: 4, Line: 62},                   // 206 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 27079, Line: 63},             // 207
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 63},            // 208
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 63},             // 209
-		{Code: template.PrintInt, A: 12, Line: 63},                      // 210
+		{Code: template.LoadInt, A: 7, B: 27079, Line: 63},              // 207
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 63},             // 208
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 63},                // 209
+		{Code: template.PrintInt, A: 9, Line: 63},                       // 210
 		{Code: template.Text, B: 311, C: 1, Line: 63},                   // 211 ">"
-		{Code: template.PrintFieldInt, A: 9, B: 10, Line: 63},           // 212
+		{Code: template.PrintFieldInt, A: 6, B: 10, Line: 63},           // 212
 		{Code: template.Text, B: 312, C: 3, Line: 63},                   // 213 "</P"
-		{Code: template.LoadInt, A: 10, B: 27079, Line: 63},             // 214
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 63},            // 215
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 63},             // 216
-		{Code: template.PrintInt, A: 12, Line: 63},                      // 217
+		{Code: template.LoadInt, A: 7, B: 27079, Line: 63},              // 214
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 63},             // 215
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 63},                // 216
+		{Code: template.PrintInt, A: 9, Line: 63},                       // 217
 		{Code: template.Text, B: 483, C: 4, Line: 63},                   // 218 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 27019, Line: 64},             // 219
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 64},            // 220
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 64},             // 221
-		{Code: template.PrintInt, A: 12, Line: 64},                      // 222
-		{Code: template.TextField, A: 9, B: 311, C: 1, D: 14, Line: 64}, // 223 ">"
+		{Code: template.LoadInt, A: 7, B: 27019, Line: 64},              // 219
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 64},             // 220
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 64},                // 221
+		{Code: template.PrintInt, A: 9, Line: 64},                       // 222
+		{Code: template.TextField, A: 6, B: 311, C: 1, D: 14, Line: 64}, // 223 ">"
 		{Code: template.Text, B: 312, C: 3, Line: 64},                   // 224 "</P"
-		{Code: template.LoadInt, A: 10, B: 27019, Line: 64},             // 225
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 64},            // 226
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 64},             // 227
-		{Code: template.PrintInt, A: 12, Line: 64},                      // 228
+		{Code: template.LoadInt, A: 7, B: 27019, Line: 64},              // 225
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 64},             // 226
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 64},                // 227
+		{Code: template.PrintInt, A: 9, Line: 64},                       // 228
 		{Code: template.Text, B: 469, C: 3, Line: 64},                   // 229 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},            // 230
-		{Code: template.LookupInt, A: 11, B: 10, C: 11, Line: 65},       // 231
-		{Code: template.Print, A: 11, Line: 65},                         // 232
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 65},             // 230
+		{Code: template.LookupInt, A: 8, B: 7, C: 11, Line: 65},         // 231
+		{Code: template.Print, A: 8, Line: 65},                          // 232
 		{Code: template.Text, B: 311, C: 1, Line: 65},                   // 233 ">"
-		{Code: template.PrintFieldInt, A: 9, B: 10, Line: 65},           // 234
+		{Code: template.PrintFieldInt, A: 6, B: 10, Line: 65},           // 234
 		{Code: template.Text, B: 473, C: 2, Line: 65},                   // 235 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 65},            // 236
-		{Code: template.LookupInt, A: 11, B: 10, C: 11, Line: 65},       // 237
-		{Code: template.Print, A: 11, Line: 65},                         // 238
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 65},             // 236
+		{Code: template.LookupInt, A: 8, B: 7, C: 11, Line: 65},         // 237
+		{Code: template.Print, A: 8, Line: 65},                          // 238
 		{Code: template.Text, B: 483, C: 4, Line: 65},                   // 239 ">\n<P"
-		{Code: template.LoadInt, A: 10, B: 27679, Line: 66},             // 240
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 66},            // 241
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 66},             // 242
-		{Code: template.PrintInt, A: 12, Line: 66},                      // 243
+		{Code: template.LoadInt, A: 7, B: 27679, Line: 66},              // 240
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 66},             // 241
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 66},                // 242
+		{Code: template.PrintInt, A: 9, Line: 66},                       // 243
 		{Code: template.Text, B: 311, C: 1, Line: 66},                   // 244 ">"
-		{Code: template.Field, A: 10, B: 9, C: 8, Line: 66},             // 245
-		{Code: template.JumpFalse, A: 10, B: 248, Line: 66},             // 246
-		{Code: template.Print, A: 10, Line: 66},                         // 247
+		{Code: template.Field, A: 7, B: 6, C: 8, Line: 66},              // 245
+		{Code: template.JumpFalse, A: 7, B: 248, Line: 66},              // 246
+		{Code: template.Print, A: 7, Line: 66},                          // 247
 		{Code: template.Text, B: 312, C: 3, Line: 66},                   // 248 "</P"
-		{Code: template.LoadInt, A: 10, B: 27679, Line: 66},             // 249
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 66},            // 250
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 66},             // 251
-		{Code: template.PrintInt, A: 12, Line: 66},                      // 252
+		{Code: template.LoadInt, A: 7, B: 27679, Line: 66},              // 249
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 66},             // 250
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 66},                // 251
+		{Code: template.PrintInt, A: 9, Line: 66},                       // 252
 		{Code: template.Text, B: 311, C: 1, Line: 66},                   // 253 ">"
 		{Code: template.Jump, B: 296, Line: 55},                         // 254
-		{Code: template.LoadText, A: 10, B: 487, Line: 68},              // 255 ""
-		{Code: template.Copy, A: 11, B: 10, Line: 68},                   // 256
-		{Code: template.Field, A: 12, B: 9, C: 10, Line: 69},            // 257
-		{Code: template.LoadInt, A: 14, B: 2, Line: 69},                 // 258
-		{Code: template.EqualInt, A: 13, B: 12, C: 14, Line: 69},        // 259
-		{Code: template.JumpFalse, A: 13, B: 263, Line: 69},             // 260
-		{Code: template.LoadText, A: 15, B: 487, C: 1, Line: 69},        // 261 "7"
-		{Code: template.Copy, A: 11, B: 15, Line: 69},                   // 262
+		{Code: template.LoadText, A: 8, B: 487, Line: 68},               // 255 ""
+		{Code: template.Copy, A: 7, B: 8, Line: 68},                     // 256
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 69},             // 257
+		{Code: template.LoadInt, A: 10, B: 2, Line: 69},                 // 258
+		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 69},          // 259
+		{Code: template.JumpFalse, A: 9, B: 263, Line: 69},              // 260
+		{Code: template.LoadText, A: 11, B: 487, C: 1, Line: 69},        // 261 "7"
+		{Code: template.Copy, A: 7, B: 11, Line: 69},                    // 262
 		{Code: template.Text, B: 488, C: 4, Line: 69},                   // 263 "\n<P2"
-		{Code: template.JumpFalse, A: 11, B: 267, Line: 70},             // 264
+		{Code: template.JumpFalse, A: 7, B: 267, Line: 70},              // 264
 		{Code: template.Text, B: 492, C: 1, Line: 70},                   // 265 "4"
 		{Code: template.Jump, B: 268, Line: 70},                         // 266
 		{Code: template.Text, B: 131, C: 1, Line: 70},                   // 267 "3"
 		{Code: template.Text, B: 493, C: 7, Line: 70},                   // 268 "33></P2"
-		{Code: template.JumpFalse, A: 11, B: 272, Line: 70},             // 269
+		{Code: template.JumpFalse, A: 7, B: 272, Line: 70},              // 269
 		{Code: template.Text, B: 492, C: 1, Line: 70},                   // 270 "4"
 		{Code: template.Jump, B: 273, Line: 70},                         // 271
 		{Code: template.Text, B: 131, C: 1, Line: 70},                   // 272 "3"
 		{Code: template.Text, B: 500, C: 6, Line: 70},                   // 273 "33>\n<P"
-		{Code: template.Print, A: 11, Line: 71},                         // 274
-		{Code: template.TextField, A: 9, B: 506, C: 3, D: 11, Line: 71}, // 275 "35>"
+		{Code: template.Print, A: 7, Line: 71},                          // 274
+		{Code: template.TextField, A: 6, B: 506, C: 3, D: 11, Line: 71}, // 275 "35>"
 		{Code: template.Text, B: 312, C: 3, Line: 71},                   // 276 "</P"
-		{Code: template.Print, A: 11, Line: 71},                         // 277
+		{Code: template.Print, A: 7, Line: 71},                          // 277
 		{Code: template.Text, B: 509, C: 6, Line: 71},                   // 278 "35>\n<P"
-		{Code: template.Print, A: 11, Line: 72},                         // 279
-		{Code: template.TextField, A: 9, B: 515, C: 3, D: 12, Line: 72}, // 280 "36>"
+		{Code: template.Print, A: 7, Line: 72},                          // 279
+		{Code: template.TextField, A: 6, B: 515, C: 3, D: 12, Line: 72}, // 280 "36>"
 		{Code: template.Text, B: 312, C: 3, Line: 72},                   // 281 "</P"
-		{Code: template.Print, A: 11, Line: 72},                         // 282
+		{Code: template.Print, A: 7, Line: 72},                          // 282
 		{Code: template.Text, B: 518, C: 6, Line: 72},                   // 283 "36>\n<P"
-		{Code: template.Print, A: 11, Line: 73},                         // 284
-		{Code: template.TextField, A: 9, B: 524, C: 3, D: 13, Line: 73}, // 285 "34>"
+		{Code: template.Print, A: 7, Line: 73},                          // 284
+		{Code: template.TextField, A: 6, B: 524, C: 3, D: 13, Line: 73}, // 285 "34>"
 		{Code: template.Text, B: 312, C: 3, Line: 73},                   // 286 "</P"
-		{Code: template.Print, A: 11, Line: 73},                         // 287
+		{Code: template.Print, A: 7, Line: 73},                          // 287
 		{Code: template.Text, B: 527, C: 6, Line: 73},                   // 288 "34>\n<P"
-		{Code: template.JumpFalse, A: 11, B: 291, Line: 74},             // 289
+		{Code: template.JumpFalse, A: 7, B: 291, Line: 74},              // 289
 		{Code: template.Text, B: 533, C: 2, Line: 74},                   // 290 "70"
-		{Code: template.TextField, A: 9, B: 535, C: 2, D: 15, Line: 74}, // 291 "3>"
+		{Code: template.TextField, A: 6, B: 535, C: 2, D: 15, Line: 74}, // 291 "3>"
 		{Code: template.Text, B: 312, C: 3, Line: 74},                   // 292 "</P"
-		{Code: template.JumpFalse, A: 11, B: 295, Line: 74},             // 293
+		{Code: template.JumpFalse, A: 7, B: 295, Line: 74},              // 293
 		{Code: template.Text, B: 533, C: 2, Line: 74},                   // 294 "70"
 		{Code: template.Text, B: 535, C: 2, Line: 74},                   // 295 "3>"
 		{Code: template.Text, B: 463, C: 2, Line: 75},                   // 296 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},            // 297
-		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 76},       // 298
-		{Code: template.Print, A: 11, Line: 76},                         // 299
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 76},             // 297
+		{Code: template.LookupInt, A: 8, B: 7, C: 28, Line: 76},         // 298
+		{Code: template.Print, A: 8, Line: 76},                          // 299
 		{Code: template.Text, B: 311, C: 1, Line: 76},                   // 300 ">"
-		{Code: template.JumpField, A: 9, B: 304, C: 9, Line: 76},        // 301
+		{Code: template.JumpField, A: 6, B: 304, C: 9, Line: 76},        // 301
 		{Code: template.Text, B: 130, C: 1, Line: 76},                   // 302 "1"
 		{Code: template.Jump, B: 305, Line: 76},                         // 303
 		{Code: template.Text, B: 537, C: 1, Line: 76},                   // 304 "0"
 		{Code: template.Text, B: 473, C: 2, Line: 76},                   // 305 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 76},            // 306
-		{Code: template.LookupInt, A: 11, B: 10, C: 28, Line: 76},       // 307
-		{Code: template.Print, A: 11, Line: 76},                         // 308
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 76},             // 306
+		{Code: template.LookupInt, A: 8, B: 7, C: 28, Line: 76},         // 307
+		{Code: template.Print, A: 8, Line: 76},                          // 308
 		{Code: template.Text, B: 469, C: 3, Line: 76},                   // 309 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},            // 310
-		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 77},       // 311
-		{Code: template.Print, A: 11, Line: 77},                         // 312
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 77},             // 310
+		{Code: template.LookupInt, A: 8, B: 7, C: 26, Line: 77},         // 311
+		{Code: template.Print, A: 8, Line: 77},                          // 312
 		{Code: template.Text, B: 311, C: 1, Line: 77},                   // 313 ">"
-		{Code: template.Field, A: 10, B: 9, C: 3, Line: 77},             // 314
-		{Code: template.LoadText, A: 12, B: 538, C: 9, Line: 77},        // 315 "dns-naptr"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 77},           // 316
-		{Code: template.JumpFalse, A: 11, B: 320, Line: 77},             // 317
+		{Code: template.Field, A: 7, B: 6, C: 3, Line: 77},              // 314
+		{Code: template.LoadText, A: 9, B: 538, C: 9, Line: 77},         // 315 "dns-naptr"
+		{Code: template.Equal, A: 8, B: 7, C: 9, Line: 77},              // 316
+		{Code: template.JumpFalse, A: 8, B: 320, Line: 77},              // 317
 		{Code: template.Text, B: 547, C: 1, Line: 77},                   // 318 "2"
 		{Code: template.Jump, B: 321, Line: 77},                         // 319
 		{Code: template.Text, B: 537, C: 1, Line: 77},                   // 320 "0"
 		{Code: template.Text, B: 473, C: 2, Line: 77},                   // 321 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 77},            // 322
-		{Code: template.LookupInt, A: 11, B: 10, C: 26, Line: 77},       // 323
-		{Code: template.Print, A: 11, Line: 77},                         // 324
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 77},             // 322
+		{Code: template.LookupInt, A: 8, B: 7, C: 26, Line: 77},         // 323
+		{Code: template.Print, A: 8, Line: 77},                          // 324
 		{Code: template.Text, B: 469, C: 3, Line: 77},                   // 325 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},            // 326
-		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 78},       // 327
-		{Code: template.Print, A: 11, Line: 78},                         // 328
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 78},             // 326
+		{Code: template.LookupInt, A: 8, B: 7, C: 33, Line: 78},         // 327
+		{Code: template.Print, A: 8, Line: 78},                          // 328
 		{Code: template.Text, B: 311, C: 1, Line: 78},                   // 329 ">"
-		{Code: template.Field, A: 10, B: 9, C: 3, Line: 78},             // 330
-		{Code: template.Lookup, A: 11, B: 10, C: 45, Line: 78},          // 331
-		{Code: template.Print, A: 11, Line: 78},                         // 332
+		{Code: template.Field, A: 7, B: 6, C: 3, Line: 78},              // 330
+		{Code: template.Lookup, A: 8, B: 7, C: 45, Line: 78},            // 331
+		{Code: template.Print, A: 8, Line: 78},                          // 332
 		{Code: template.Text, B: 473, C: 2, Line: 78},                   // 333 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 78},            // 334
-		{Code: template.LookupInt, A: 11, B: 10, C: 33, Line: 78},       // 335
-		{Code: template.Print, A: 11, Line: 78},                         // 336
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 78},             // 334
+		{Code: template.LookupInt, A: 8, B: 7, C: 33, Line: 78},         // 335
+		{Code: template.Print, A: 8, Line: 78},                          // 336
 		{Code: template.Text, B: 469, C: 3, Line: 78},                   // 337 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},            // 338
-		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 79},       // 339
-		{Code: template.Print, A: 11, Line: 79},                         // 340
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 79},             // 338
+		{Code: template.LookupInt, A: 8, B: 7, C: 30, Line: 79},         // 339
+		{Code: template.Print, A: 8, Line: 79},                          // 340
 		{Code: template.Text, B: 465, C: 4, Line: 79},                   // 341 ">1</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 79},            // 342
-		{Code: template.LookupInt, A: 11, B: 10, C: 30, Line: 79},       // 343
-		{Code: template.Print, A: 11, Line: 79},                         // 344
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 79},             // 342
+		{Code: template.LookupInt, A: 8, B: 7, C: 30, Line: 79},         // 343
+		{Code: template.Print, A: 8, Line: 79},                          // 344
 		{Code: template.Text, B: 469, C: 3, Line: 79},                   // 345 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},            // 346
-		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},       // 347
-		{Code: template.Print, A: 11, Line: 80},                         // 348
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 80},             // 346
+		{Code: template.LookupInt, A: 8, B: 7, C: 27, Line: 80},         // 347
+		{Code: template.Print, A: 8, Line: 80},                          // 348
 		{Code: template.Text, B: 311, C: 1, Line: 80},                   // 349 ">"
-		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 80},           // 350
+		{Code: template.PrintFieldInt, A: 6, B: 16, Line: 80},           // 350
 		{Code: template.Text, B: 473, C: 2, Line: 80},                   // 351 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 80},            // 352
-		{Code: template.LookupInt, A: 11, B: 10, C: 27, Line: 80},       // 353
-		{Code: template.Print, A: 11, Line: 80},                         // 354
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 80},             // 352
+		{Code: template.LookupInt, A: 8, B: 7, C: 27, Line: 80},         // 353
+		{Code: template.Print, A: 8, Line: 80},                          // 354
 		{Code: template.Text, B: 469, C: 3, Line: 80},                   // 355 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},            // 356
-		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 81},       // 357
-		{Code: template.Print, A: 11, Line: 81},                         // 358
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 81},             // 356
+		{Code: template.LookupInt, A: 8, B: 7, C: 37, Line: 81},         // 357
+		{Code: template.Print, A: 8, Line: 81},                          // 358
 		{Code: template.Text, B: 548, C: 5, Line: 81},                   // 359 ">60</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 81},            // 360
-		{Code: template.LookupInt, A: 11, B: 10, C: 37, Line: 81},       // 361
-		{Code: template.Print, A: 11, Line: 81},                         // 362
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 81},             // 360
+		{Code: template.LookupInt, A: 8, B: 7, C: 37, Line: 81},         // 361
+		{Code: template.Print, A: 8, Line: 81},                          // 362
 		{Code: template.Text, B: 469, C: 3, Line: 81},                   // 363 ">\n<"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},            // 364
-		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 82},       // 365
-		{Code: template.Print, A: 11, Line: 82},                         // 366
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 82},             // 364
+		{Code: template.LookupInt, A: 8, B: 7, C: 40, Line: 82},         // 365
+		{Code: template.Print, A: 8, Line: 82},                          // 366
 		{Code: template.Text, B: 311, C: 1, Line: 82},                   // 367 ">"
-		{Code: template.Field, A: 10, B: 9, C: 7, Line: 82},             // 368
-		{Code: template.Lookup, A: 11, B: 10, C: 41, Line: 82},          // 369
-		{Code: template.Print, A: 11, Line: 82},                         // 370
+		{Code: template.Field, A: 7, B: 6, C: 7, Line: 82},              // 368
+		{Code: template.Lookup, A: 8, B: 7, C: 41, Line: 82},            // 369
+		{Code: template.Print, A: 8, Line: 82},                          // 370
 		{Code: template.Text, B: 473, C: 2, Line: 82},                   // 371 "</"
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 82},            // 372
-		{Code: template.LookupInt, A: 11, B: 10, C: 40, Line: 82},       // 373
-		{Code: template.Print, A: 11, Line: 82},                         // 374
+		{Code: template.Field, A: 7, B: 6, C: 10, Line: 82},             // 372
+		{Code: template.LookupInt, A: 8, B: 7, C: 40, Line: 82},         // 373
+		{Code: template.Print, A: 8, Line: 82},                          // 374
 		{Code: template.Text, B: 311, C: 1, Line: 82},                   // 375 ">"
 		{Code: template.JumpField, A: 1, B: 429, C: 28, Line: 84},       // 376
-		{Code: template.Field, A: 10, B: 9, C: 10, Line: 85},            // 377
-		{Code: template.Field, A: 11, B: 9, C: 10, Line: 85},            // 378
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 85},             // 379
-		{Code: template.Copy, A: 13, B: 12, Line: 85},                   // 380
-		{Code: template.Add, A: 14, B: 13, C: 13, Line: 86},             // 381
-		{Code: template.Copy, A: 15, B: 14, Line: 86},                   // 382
-		{Code: template.Add, A: 16, B: 15, C: 15, Line: 87},             // 383
-		{Code: template.Add, A: 17, B: 16, C: 13, Line: 87},             // 384
-		{Code: template.Copy, A: 18, B: 17, Line: 87},                   // 385
-		{Code: template.LoadText, A: 19, B: 487, Line: 88},              // 386 ""
-		{Code: template.Copy, A: 20, B: 19, Line: 88},                   // 387
-		{Code: template.Field, A: 21, B: 1, C: 28, Line: 89},            // 388
-		{Code: template.Copy, A: 22, B: 21, Line: 89},                   // 389
-		{Code: template.Range, A: 22, B: 415, Line: 89},                 // 390
-		{Code: template.Item, A: 22, B: 24, C: 25, Line: 89},            // 391
-		{Code: template.JumpField, A: 24, B: 401, C: 1, Line: 90},       // 392
-		{Code: template.JumpFalse, A: 5, B: 398, Line: 90},              // 393
-		{Code: template.Field, A: 26, B: 24, Line: 90},                  // 394
-		{Code: template.Lookup, A: 27, B: 26, C: 6, Line: 90},           // 395
-		{Code: template.Copy, A: 20, B: 27, Line: 90},                   // 396
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 85},             // 377
+		{Code: template.Field, A: 9, B: 6, C: 10, Line: 85},             // 378
+		{Code: template.Add, A: 10, B: 8, C: 9, Line: 85},               // 379
+		{Code: template.Copy, A: 7, B: 10, Line: 85},                    // 380
+		{Code: template.Add, A: 9, B: 7, C: 7, Line: 86},                // 381
+		{Code: template.Copy, A: 8, B: 9, Line: 86},                     // 382
+		{Code: template.Add, A: 10, B: 8, C: 8, Line: 87},               // 383
+		{Code: template.Add, A: 11, B: 10, C: 7, Line: 87},              // 384
+		{Code: template.Copy, A: 9, B: 11, Line: 87},                    // 385
+		{Code: template.LoadText, A: 11, B: 487, Line: 88},              // 386 ""
+		{Code: template.Copy, A: 10, B: 11, Line: 88},                   // 387
+		{Code: template.Field, A: 11, B: 1, C: 28, Line: 89},            // 388
+		{Code: template.Copy, A: 12, B: 11, Line: 89},                   // 389
+		{Code: template.Range, A: 12, B: 415, Line: 89},                 // 390
+		{Code: template.Item, A: 12, B: 14, C: 15, Line: 89},            // 391
+		{Code: template.JumpField, A: 14, B: 401, C: 1, Line: 90},       // 392
+		{Code: template.JumpFalse, A: 2, B: 398, Line: 90},              // 393
+		{Code: template.Field, A: 16, B: 14, Line: 90},                  // 394
+		{Code: template.Lookup, A: 17, B: 16, C: 6, Line: 90},           // 395
+		{Code: template.Copy, A: 10, B: 17, Line: 90},                   // 396
 		{Code: template.Jump, B: 401, Line: 90},                         // 397
-		{Code: template.Field, A: 26, B: 24, Line: 90},                  // 398
-		{Code: template.Lookup, A: 27, B: 26, C: 7, Line: 90},           // 399
-		{Code: template.Copy, A: 20, B: 27, Line: 90},                   // 400
-		{Code: template.LoadInt, A: 26, B: 1, Line: 91},                 // 401
-		{Code: template.Add, A: 27, B: 25, C: 26, Line: 91},             // 402
-		{Code: template.Add, A: 28, B: 18, C: 27, Line: 91},             // 403
-		{Code: template.Copy, A: 29, B: 28, Line: 91},                   // 404
+		{Code: template.Field, A: 16, B: 14, Line: 90},                  // 398
+		{Code: template.Lookup, A: 17, B: 16, C: 7, Line: 90},           // 399
+		{Code: template.Copy, A: 10, B: 17, Line: 90},                   // 400
+		{Code: template.LoadInt, A: 17, B: 1, Line: 91},                 // 401
+		{Code: template.Add, A: 18, B: 15, C: 17, Line: 91},             // 402
+		{Code: template.Add, A: 19, B: 9, C: 18, Line: 91},              // 403
+		{Code: template.Copy, A: 16, B: 19, Line: 91},                   // 404
 		{Code: template.Text, B: 463, C: 2, Line: 91},                   // 405 "\n<"
-		{Code: template.LookupInt, A: 30, B: 29, C: 25, Line: 92},       // 406
-		{Code: template.Print, A: 30, Line: 92},                         // 407
+		{Code: template.LookupInt, A: 17, B: 16, C: 25, Line: 92},       // 406
+		{Code: template.Print, A: 17, Line: 92},                         // 407
 		{Code: template.Text, B: 311, C: 1, Line: 92},                   // 408 ">"
-		{Code: template.Print, A: 20, Line: 92},                         // 409
+		{Code: template.Print, A: 10, Line: 92},                         // 409
 		{Code: template.Text, B: 473, C: 2, Line: 92},                   // 410 "</"
-		{Code: template.LookupInt, A: 30, B: 29, C: 25, Line: 92},       // 411
-		{Code: template.Print, A: 30, Line: 92},                         // 412
+		{Code: template.LookupInt, A: 17, B: 16, C: 25, Line: 92},       // 411
+		{Code: template.Print, A: 17, Line: 92},                         // 412
 		{Code: template.Text, B: 311, C: 1, Line: 92},                   // 413 ">"
-		{Code: template.Next, A: 22, B: 391, Line: 89},                  // 414
-		{Code: template.JumpFalse, A: 5, B: 429, Line: 94},              // 415
+		{Code: template.Next, A: 12, B: 391, Line: 89},                  // 414
+		{Code: template.JumpFalse, A: 2, B: 429, Line: 94},              // 415
 		{Code: template.Text, B: 463, C: 2, Line: 94},                   // 416 "\n<"
-		{Code: template.LoadInt, A: 21, B: 8, Line: 95},                 // 417
-		{Code: template.Add, A: 22, B: 18, C: 21, Line: 95},             // 418
-		{Code: template.LookupInt, A: 23, B: 22, C: 25, Line: 95},       // 419
-		{Code: template.Print, A: 23, Line: 95},                         // 420
+		{Code: template.LoadInt, A: 11, B: 8, Line: 95},                 // 417
+		{Code: template.Add, A: 12, B: 9, C: 11, Line: 95},              // 418
+		{Code: template.LookupInt, A: 13, B: 12, C: 25, Line: 95},       // 419
+		{Code: template.Print, A: 13, Line: 95},                         // 420
 		{Code: template.Text, B: 311, C: 1, Line: 95},                   // 421 ">"
-		{Code: template.Print, A: 20, Line: 95},                         // 422
+		{Code: template.Print, A: 10, Line: 95},                         // 422
 		{Code: template.Text, B: 473, C: 2, Line: 95},                   // 423 "</"
-		{Code: template.LoadInt, A: 21, B: 8, Line: 95},                 // 424
-		{Code: template.Add, A: 22, B: 18, C: 21, Line: 95},             // 425
-		{Code: template.LookupInt, A: 23, B: 22, C: 25, Line: 95},       // 426
-		{Code: template.Print, A: 23, Line: 95},                         // 427
+		{Code: template.LoadInt, A: 11, B: 8, Line: 95},                 // 424
+		{Code: template.Add, A: 12, B: 9, C: 11, Line: 95},              // 425
+		{Code: template.LookupInt, A: 13, B: 12, C: 25, Line: 95},       // 426
+		{Code: template.Print, A: 13, Line: 95},                         // 427
 		{Code: template.Text, B: 311, C: 1, Line: 95},                   // 428 ">"
-		{Code: template.Next, A: 7, B: 91, Line: 50},                    // 429
-		{Code: template.Field, A: 6, C: 26, Line: 99},                   // 430
-		{Code: template.Copy, A: 7, B: 6, Line: 99},                     // 431
-		{Code: template.Range, A: 7, B: 456, Line: 99},                  // 432
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 99},               // 433
+		{Code: template.Next, A: 4, B: 91, Line: 50},                    // 429
+		{Code: template.Field, A: 3, C: 26, Line: 99},                   // 430
+		{Code: template.Copy, A: 4, B: 3, Line: 99},                     // 431
+		{Code: template.Range, A: 4, B: 456, Line: 99},                  // 432
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 99},               // 433
 		{Code: template.Text, B: 463, C: 2, Line: 99},                   // 434 "\n<"
-		{Code: template.Field, A: 10, B: 9, C: 1, Line: 100},            // 435
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 100},       // 436
-		{Code: template.Print, A: 11, Line: 100},                        // 437
+		{Code: template.Field, A: 7, B: 6, C: 1, Line: 100},             // 435
+		{Code: template.LookupInt, A: 8, B: 7, C: 1, Line: 100},         // 436
+		{Code: template.Print, A: 8, Line: 100},                         // 437
 		{Code: template.Text, B: 553, C: 4, Line: 100},                  // 438 ">0</"
-		{Code: template.Field, A: 10, B: 9, C: 1, Line: 100},            // 439
-		{Code: template.LookupInt, A: 11, B: 10, C: 1, Line: 100},       // 440
-		{Code: template.Print, A: 11, Line: 100},                        // 441
+		{Code: template.Field, A: 7, B: 6, C: 1, Line: 100},             // 439
+		{Code: template.LookupInt, A: 8, B: 7, C: 1, Line: 100},         // 440
+		{Code: template.Print, A: 8, Line: 100},                         // 441
 		{Code: template.Text, B: 311, C: 1, Line: 100},                  // 442 ">"
-		{Code: template.JumpFalse, A: 5, B: 455, Line: 101},             // 443
+		{Code: template.JumpFalse, A: 2, B: 455, Line: 101},             // 443
 		{Code: template.Text, B: 302, C: 3, Line: 101},                  // 444 "\n<P"
-		{Code: template.LoadInt, A: 10, B: 4594, Line: 102},             // 445
-		{Code: template.Field, A: 11, B: 9, C: 1, Line: 102},            // 446
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 102},            // 447
-		{Code: template.PrintInt, A: 12, Line: 102},                     // 448
+		{Code: template.LoadInt, A: 7, B: 4594, Line: 102},              // 445
+		{Code: template.Field, A: 8, B: 6, C: 1, Line: 102},             // 446
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 102},               // 447
+		{Code: template.PrintInt, A: 9, Line: 102},                      // 448
 		{Code: template.Text, B: 557, C: 5, Line: 102},                  // 449 ">0</P"
-		{Code: template.LoadInt, A: 10, B: 4594, Line: 102},             // 450
-		{Code: template.Field, A: 11, B: 9, C: 1, Line: 102},            // 451
-		{Code: template.Add, A: 12, B: 10, C: 11, Line: 102},            // 452
-		{Code: template.PrintInt, A: 12, Line: 102},                     // 453
+		{Code: template.LoadInt, A: 7, B: 4594, Line: 102},              // 450
+		{Code: template.Field, A: 8, B: 6, C: 1, Line: 102},             // 451
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 102},               // 452
+		{Code: template.PrintInt, A: 9, Line: 102},                      // 453
 		{Code: template.Text, B: 311, C: 1, Line: 102},                  // 454 ">"
-		{Code: template.Next, A: 7, B: 433, Line: 99},                   // 455
-		{Code: template.Field, A: 6, C: 29, Line: 105},                  // 456
-		{Code: template.Copy, A: 7, B: 6, Line: 105},                    // 457
-		{Code: template.Range, A: 7, B: 465, Line: 105},                 // 458
-		{Code: template.Item, A: 7, B: 9, C: 7, Line: 105},              // 459
-		{Code: template.TextField, A: 9, B: 463, C: 2, Line: 106},       // 460 "\n<"
-		{Code: template.TextField, A: 9, B: 311, C: 1, D: 1, Line: 106}, // 461 ">"
-		{Code: template.TextField, A: 9, B: 473, C: 2, Line: 106},       // 462 "</"
+		{Code: template.Next, A: 4, B: 433, Line: 99},                   // 455
+		{Code: template.Field, A: 3, C: 29, Line: 105},                  // 456
+		{Code: template.Copy, A: 4, B: 3, Line: 105},                    // 457
+		{Code: template.Range, A: 4, B: 465, Line: 105},                 // 458
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 105},              // 459
+		{Code: template.TextField, A: 6, B: 463, C: 2, Line: 106},       // 460 "\n<"
+		{Code: template.TextField, A: 6, B: 311, C: 1, D: 1, Line: 106}, // 461 ">"
+		{Code: template.TextField, A: 6, B: 473, C: 2, Line: 106},       // 462 "</"
 		{Code: template.Text, B: 311, C: 1, Line: 106},                  // 463 ">"
-		{Code: template.Next, A: 7, B: 459, Line: 105},                  // 464
+		{Code: template.Next, A: 4, B: 459, Line: 105},                  // 464
 		{Code: template.Text, B: 562, C: 27, Line: 107},                 // 465 "\n</config>\n</gs_provision>\n"
 	},
 }
@@ -5192,7 +5186,7 @@ var mitelTables = []template.Table{
 
 var mitelMacCfg = template.Program{
 	Source:  "mac.cfg.tmpl",
-	Cells:   34,
+	Cells:   18,
 	Escape:  colon.Append,
 	Root:    profile.Phone,
 	Escapes: []template.Escape{colon.AppendLabel},
@@ -5303,131 +5297,131 @@ var mitelMacCfg = template.Program{
 		{Code: template.Field, A: 1, C: 24, Line: 37},                     // 59
 		{Code: template.JumpFalse, A: 1, B: 189, Line: 37},                // 60
 		{Code: template.Text, B: 19, C: 1, Line: 37},                      // 61 "\n"
-		{Code: template.Field, A: 2, B: 1, C: 2, Line: 144},               // 62
-		{Code: template.Copy, A: 3, B: 2, Line: 144},                      // 63
-		{Code: template.Add, A: 4, B: 3, C: 3, Line: 145},                 // 64
-		{Code: template.Copy, A: 3, B: 4, Line: 145},                      // 65
-		{Code: template.Field, A: 5, B: 1, C: 2, Line: 145},               // 66
-		{Code: template.Add, A: 6, B: 3, C: 5, Line: 145},                 // 67
-		{Code: template.Copy, A: 3, B: 6, Line: 145},                      // 68
-		{Code: template.Add, A: 7, B: 3, C: 3, Line: 145},                 // 69
-		{Code: template.Copy, A: 3, B: 7, Line: 145},                      // 70
-		{Code: template.Field, A: 8, B: 1, C: 2, Line: 145},               // 71
-		{Code: template.Add, A: 9, B: 3, C: 8, Line: 145},                 // 72
-		{Code: template.Copy, A: 3, B: 9, Line: 145},                      // 73
-		{Code: template.Add, A: 10, B: 3, C: 3, Line: 145},                // 74
-		{Code: template.Copy, A: 3, B: 10, Line: 145},                     // 75
-		{Code: template.Field, A: 11, B: 1, C: 2, Line: 145},              // 76
-		{Code: template.Add, A: 12, B: 3, C: 11, Line: 145},               // 77
-		{Code: template.Copy, A: 3, B: 12, Line: 145},                     // 78
-		{Code: template.Add, A: 13, B: 3, C: 3, Line: 146},                // 79
-		{Code: template.Copy, A: 3, B: 13, Line: 146},                     // 80
-		{Code: template.Add, A: 14, B: 3, C: 3, Line: 146},                // 81
-		{Code: template.Copy, A: 3, B: 14, Line: 146},                     // 82
-		{Code: template.Field, A: 15, B: 1, C: 3, Line: 146},              // 83
-		{Code: template.Add, A: 16, B: 3, C: 15, Line: 146},               // 84
-		{Code: template.Copy, A: 3, B: 16, Line: 146},                     // 85
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 144},               // 62
+		{Code: template.Copy, A: 2, B: 3, Line: 144},                      // 63
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 145},                 // 64
+		{Code: template.Copy, A: 2, B: 3, Line: 145},                      // 65
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 145},               // 66
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 145},                 // 67
+		{Code: template.Copy, A: 2, B: 4, Line: 145},                      // 68
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 145},                 // 69
+		{Code: template.Copy, A: 2, B: 3, Line: 145},                      // 70
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 145},               // 71
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 145},                 // 72
+		{Code: template.Copy, A: 2, B: 4, Line: 145},                      // 73
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 145},                 // 74
+		{Code: template.Copy, A: 2, B: 3, Line: 145},                      // 75
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 145},               // 76
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 145},                 // 77
+		{Code: template.Copy, A: 2, B: 4, Line: 145},                      // 78
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 146},                 // 79
+		{Code: template.Copy, A: 2, B: 3, Line: 146},                      // 80
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 146},                 // 81
+		{Code: template.Copy, A: 2, B: 3, Line: 146},                      // 82
+		{Code: template.Field, A: 3, B: 1, C: 3, Line: 146},               // 83
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 146},                 // 84
+		{Code: template.Copy, A: 2, B: 4, Line: 146},                      // 85
 		{Code: template.Text, B: 278, C: 42, Line: 146},                   // 86 "time zone name: Custom\ntime zone minutes: "
-		{Code: template.Copy, A: 17, B: 3, Line: 147},                     // 87
-		{Code: template.JumpFalse, A: 17, B: 93, Line: 147},               // 88
-		{Code: template.Field, A: 18, B: 1, C: 1, Line: 147},              // 89
-		{Code: template.LoadText, A: 20, B: 320, C: 1, Line: 147},         // 90 "+"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 147},            // 91
-		{Code: template.Copy, A: 17, B: 19, Line: 147},                    // 92
-		{Code: template.JumpFalse, A: 17, B: 95, Line: 147},               // 93
+		{Code: template.Copy, A: 3, B: 2, Line: 147},                      // 87
+		{Code: template.JumpFalse, A: 3, B: 93, Line: 147},                // 88
+		{Code: template.Field, A: 4, B: 1, C: 1, Line: 147},               // 89
+		{Code: template.LoadText, A: 6, B: 320, C: 1, Line: 147},          // 90 "+"
+		{Code: template.Equal, A: 5, B: 4, C: 6, Line: 147},               // 91
+		{Code: template.Copy, A: 3, B: 5, Line: 147},                      // 92
+		{Code: template.JumpFalse, A: 3, B: 95, Line: 147},                // 93
 		{Code: template.Text, B: 321, C: 1, Line: 147},                    // 94 "-"
-		{Code: template.PrintInt, A: 3, Line: 147},                        // 95
+		{Code: template.PrintInt, A: 2, Line: 147},                        // 95
 		{Code: template.JumpField, A: 1, B: 188, C: 4, Line: 148},         // 96
-		{Code: template.Field, A: 18, B: 1, C: 6, Line: 149},              // 97
-		{Code: template.Field, A: 19, B: 18, C: 5, Line: 149},             // 98
-		{Code: template.Copy, A: 17, B: 19, Line: 149},                    // 99
-		{Code: template.JumpFalse, A: 17, B: 110, Line: 149},              // 100
-		{Code: template.Field, A: 20, B: 1, C: 7, Line: 149},              // 101
-		{Code: template.Field, A: 21, B: 20, C: 5, Line: 149},             // 102
-		{Code: template.Copy, A: 17, B: 21, Line: 149},                    // 103
-		{Code: template.JumpFalse, A: 17, B: 110, Line: 149},              // 104
-		{Code: template.Field, A: 22, B: 1, C: 5, Line: 149},              // 105
-		{Code: template.LoadInt, A: 23, B: 60, Line: 149},                 // 106
-		{Code: template.Less, A: 24, B: 23, C: 22, Line: 149},             // 107
-		{Code: template.Not, A: 24, B: 24, Line: 149},                     // 108
-		{Code: template.Copy, A: 17, B: 24, Line: 149},                    // 109
-		{Code: template.Copy, A: 25, B: 17, Line: 149},                    // 110
-		{Code: template.Field, A: 27, B: 1, C: 6, Line: 150},              // 111
-		{Code: template.Field, A: 28, B: 27, C: 2, Line: 150},             // 112
-		{Code: template.Copy, A: 26, B: 28, Line: 150},                    // 113
-		{Code: template.JumpFalse, A: 26, B: 121, Line: 150},              // 114
-		{Code: template.Field, A: 29, B: 1, C: 6, Line: 150},              // 115
-		{Code: template.Field, A: 30, B: 29, C: 1, Line: 150},             // 116
-		{Code: template.LoadInt, A: 32, B: 5, Line: 150},                  // 117
-		{Code: template.EqualInt, A: 31, B: 30, C: 32, Line: 150},         // 118
-		{Code: template.Not, A: 31, B: 31, Line: 150},                     // 119
-		{Code: template.Copy, A: 26, B: 31, Line: 150},                    // 120
-		{Code: template.JumpFalse, A: 26, B: 124, Line: 150},              // 121
-		{Code: template.LoadBool, A: 33, Line: 150},                       // 122
-		{Code: template.Copy, A: 25, B: 33, Line: 150},                    // 123
-		{Code: template.Field, A: 27, B: 1, C: 7, Line: 151},              // 124
-		{Code: template.Field, A: 28, B: 27, C: 2, Line: 151},             // 125
-		{Code: template.Copy, A: 26, B: 28, Line: 151},                    // 126
-		{Code: template.JumpFalse, A: 26, B: 134, Line: 151},              // 127
-		{Code: template.Field, A: 29, B: 1, C: 7, Line: 151},              // 128
-		{Code: template.Field, A: 30, B: 29, C: 1, Line: 151},             // 129
-		{Code: template.LoadInt, A: 32, B: 5, Line: 151},                  // 130
-		{Code: template.EqualInt, A: 31, B: 30, C: 32, Line: 151},         // 131
-		{Code: template.Not, A: 31, B: 31, Line: 151},                     // 132
-		{Code: template.Copy, A: 26, B: 31, Line: 151},                    // 133
-		{Code: template.JumpFalse, A: 26, B: 137, Line: 151},              // 134
-		{Code: template.LoadBool, A: 33, Line: 151},                       // 135
-		{Code: template.Copy, A: 25, B: 33, Line: 151},                    // 136
-		{Code: template.Not, A: 26, B: 25, Line: 152},                     // 137
-		{Code: template.JumpFalse, A: 26, B: 141, Line: 152},              // 138
+		{Code: template.Field, A: 5, B: 1, C: 6, Line: 149},               // 97
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 149},               // 98
+		{Code: template.Copy, A: 4, B: 6, Line: 149},                      // 99
+		{Code: template.JumpFalse, A: 4, B: 110, Line: 149},               // 100
+		{Code: template.Field, A: 7, B: 1, C: 7, Line: 149},               // 101
+		{Code: template.Field, A: 8, B: 7, C: 5, Line: 149},               // 102
+		{Code: template.Copy, A: 4, B: 8, Line: 149},                      // 103
+		{Code: template.JumpFalse, A: 4, B: 110, Line: 149},               // 104
+		{Code: template.Field, A: 9, B: 1, C: 5, Line: 149},               // 105
+		{Code: template.LoadInt, A: 10, B: 60, Line: 149},                 // 106
+		{Code: template.Less, A: 11, B: 10, C: 9, Line: 149},              // 107
+		{Code: template.Not, A: 11, B: 11, Line: 149},                     // 108
+		{Code: template.Copy, A: 4, B: 11, Line: 149},                     // 109
+		{Code: template.Copy, A: 3, B: 4, Line: 149},                      // 110
+		{Code: template.Field, A: 5, B: 1, C: 6, Line: 150},               // 111
+		{Code: template.Field, A: 6, B: 5, C: 2, Line: 150},               // 112
+		{Code: template.Copy, A: 4, B: 6, Line: 150},                      // 113
+		{Code: template.JumpFalse, A: 4, B: 121, Line: 150},               // 114
+		{Code: template.Field, A: 7, B: 1, C: 6, Line: 150},               // 115
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 150},               // 116
+		{Code: template.LoadInt, A: 10, B: 5, Line: 150},                  // 117
+		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 150},           // 118
+		{Code: template.Not, A: 9, B: 9, Line: 150},                       // 119
+		{Code: template.Copy, A: 4, B: 9, Line: 150},                      // 120
+		{Code: template.JumpFalse, A: 4, B: 124, Line: 150},               // 121
+		{Code: template.LoadBool, A: 11, Line: 150},                       // 122
+		{Code: template.Copy, A: 3, B: 11, Line: 150},                     // 123
+		{Code: template.Field, A: 5, B: 1, C: 7, Line: 151},               // 124
+		{Code: template.Field, A: 6, B: 5, C: 2, Line: 151},               // 125
+		{Code: template.Copy, A: 4, B: 6, Line: 151},                      // 126
+		{Code: template.JumpFalse, A: 4, B: 134, Line: 151},               // 127
+		{Code: template.Field, A: 7, B: 1, C: 7, Line: 151},               // 128
+		{Code: template.Field, A: 8, B: 7, C: 1, Line: 151},               // 129
+		{Code: template.LoadInt, A: 10, B: 5, Line: 151},                  // 130
+		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 151},           // 131
+		{Code: template.Not, A: 9, B: 9, Line: 151},                       // 132
+		{Code: template.Copy, A: 4, B: 9, Line: 151},                      // 133
+		{Code: template.JumpFalse, A: 4, B: 137, Line: 151},               // 134
+		{Code: template.LoadBool, A: 11, Line: 151},                       // 135
+		{Code: template.Copy, A: 3, B: 11, Line: 151},                     // 136
+		{Code: template.Not, A: 4, B: 3, Line: 152},                       // 137
+		{Code: template.JumpFalse, A: 4, B: 141, Line: 152},               // 138
 		{Code: template.Fail, B: 322, C: 67, Line: 152},                   // 139 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 27, Line: 152},                          // 140
+		{Code: template.Print, A: 5, Line: 152},                           // 140
 		{Code: template.Text, B: 389, C: 28, Line: 152},                   // 141 "\ndst config: 3\ndst minutes: "
 		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 154},             // 142
 		{Code: template.Text, B: 417, C: 51, Line: 154},                   // 143 "\ndst [start|end] relative date: 1\ndst start month: "
-		{Code: template.Field, A: 26, B: 1, C: 6, Line: 156},              // 144
-		{Code: template.PrintFieldInt, A: 26, Line: 156},                  // 145
+		{Code: template.Field, A: 4, B: 1, C: 6, Line: 156},               // 144
+		{Code: template.PrintFieldInt, A: 4, Line: 156},                   // 145
 		{Code: template.Text, B: 468, C: 17, Line: 156},                   // 146 "\ndst start week: "
-		{Code: template.Field, A: 26, B: 1, C: 6, Line: 157},              // 147
-		{Code: template.Field, A: 27, B: 26, C: 1, Line: 157},             // 148
-		{Code: template.LoadInt, A: 29, B: 5, Line: 157},                  // 149
-		{Code: template.EqualInt, A: 28, B: 27, C: 29, Line: 157},         // 150
-		{Code: template.JumpFalse, A: 28, B: 154, Line: 157},              // 151
+		{Code: template.Field, A: 4, B: 1, C: 6, Line: 157},               // 147
+		{Code: template.Field, A: 5, B: 4, C: 1, Line: 157},               // 148
+		{Code: template.LoadInt, A: 7, B: 5, Line: 157},                   // 149
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 157},            // 150
+		{Code: template.JumpFalse, A: 6, B: 154, Line: 157},               // 151
 		{Code: template.Text, B: 485, C: 2, Line: 157},                    // 152 "-1"
 		{Code: template.Jump, B: 156, Line: 157},                          // 153
-		{Code: template.Field, A: 30, B: 1, C: 6, Line: 157},              // 154
-		{Code: template.PrintFieldInt, A: 30, B: 1, Line: 157},            // 155
+		{Code: template.Field, A: 8, B: 1, C: 6, Line: 157},               // 154
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 157},             // 155
 		{Code: template.Text, B: 487, C: 16, Line: 157},                   // 156 "\ndst start day: "
-		{Code: template.Field, A: 26, B: 1, C: 6, Line: 158},              // 157
-		{Code: template.Field, A: 27, B: 26, C: 2, Line: 158},             // 158
-		{Code: template.LoadInt, A: 28, B: 1, Line: 158},                  // 159
-		{Code: template.Add, A: 29, B: 27, C: 28, Line: 158},              // 160
-		{Code: template.PrintInt, A: 29, Line: 158},                       // 161
+		{Code: template.Field, A: 4, B: 1, C: 6, Line: 158},               // 157
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 158},               // 158
+		{Code: template.LoadInt, A: 6, B: 1, Line: 158},                   // 159
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 158},                 // 160
+		{Code: template.PrintInt, A: 7, Line: 158},                        // 161
 		{Code: template.Text, B: 503, C: 17, Line: 158},                   // 162 "\ndst start hour: "
-		{Code: template.Field, A: 26, B: 1, C: 6, Line: 159},              // 163
-		{Code: template.PrintFieldInt, A: 26, B: 4, Line: 159},            // 164
+		{Code: template.Field, A: 4, B: 1, C: 6, Line: 159},               // 163
+		{Code: template.PrintFieldInt, A: 4, B: 4, Line: 159},             // 164
 		{Code: template.Text, B: 520, C: 16, Line: 159},                   // 165 "\ndst end month: "
-		{Code: template.Field, A: 26, B: 1, C: 7, Line: 160},              // 166
-		{Code: template.PrintFieldInt, A: 26, Line: 160},                  // 167
+		{Code: template.Field, A: 4, B: 1, C: 7, Line: 160},               // 166
+		{Code: template.PrintFieldInt, A: 4, Line: 160},                   // 167
 		{Code: template.Text, B: 536, C: 15, Line: 160},                   // 168 "\ndst end week: "
-		{Code: template.Field, A: 26, B: 1, C: 7, Line: 161},              // 169
-		{Code: template.Field, A: 27, B: 26, C: 1, Line: 161},             // 170
-		{Code: template.LoadInt, A: 29, B: 5, Line: 161},                  // 171
-		{Code: template.EqualInt, A: 28, B: 27, C: 29, Line: 161},         // 172
-		{Code: template.JumpFalse, A: 28, B: 176, Line: 161},              // 173
+		{Code: template.Field, A: 4, B: 1, C: 7, Line: 161},               // 169
+		{Code: template.Field, A: 5, B: 4, C: 1, Line: 161},               // 170
+		{Code: template.LoadInt, A: 7, B: 5, Line: 161},                   // 171
+		{Code: template.EqualInt, A: 6, B: 5, C: 7, Line: 161},            // 172
+		{Code: template.JumpFalse, A: 6, B: 176, Line: 161},               // 173
 		{Code: template.Text, B: 485, C: 2, Line: 161},                    // 174 "-1"
 		{Code: template.Jump, B: 178, Line: 161},                          // 175
-		{Code: template.Field, A: 30, B: 1, C: 7, Line: 161},              // 176
-		{Code: template.PrintFieldInt, A: 30, B: 1, Line: 161},            // 177
+		{Code: template.Field, A: 8, B: 1, C: 7, Line: 161},               // 176
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 161},             // 177
 		{Code: template.Text, B: 551, C: 14, Line: 161},                   // 178 "\ndst end day: "
-		{Code: template.Field, A: 26, B: 1, C: 7, Line: 162},              // 179
-		{Code: template.Field, A: 27, B: 26, C: 2, Line: 162},             // 180
-		{Code: template.LoadInt, A: 28, B: 1, Line: 162},                  // 181
-		{Code: template.Add, A: 29, B: 27, C: 28, Line: 162},              // 182
-		{Code: template.PrintInt, A: 29, Line: 162},                       // 183
+		{Code: template.Field, A: 4, B: 1, C: 7, Line: 162},               // 179
+		{Code: template.Field, A: 5, B: 4, C: 2, Line: 162},               // 180
+		{Code: template.LoadInt, A: 6, B: 1, Line: 162},                   // 181
+		{Code: template.Add, A: 7, B: 5, C: 6, Line: 162},                 // 182
+		{Code: template.PrintInt, A: 7, Line: 162},                        // 183
 		{Code: template.Text, B: 565, C: 15, Line: 162},                   // 184 "\ndst end hour: "
-		{Code: template.Field, A: 26, B: 1, C: 7, Line: 163},              // 185
-		{Code: template.PrintFieldInt, A: 26, B: 4, Line: 163},            // 186
+		{Code: template.Field, A: 4, B: 1, C: 7, Line: 163},               // 185
+		{Code: template.PrintFieldInt, A: 4, B: 4, Line: 163},             // 186
 		{Code: template.Jump, B: 189, Line: 148},                          // 187
 		{Code: template.Text, B: 580, C: 14, Line: 164},                   // 188 "\ndst config: 0"
 		{Code: template.Field, A: 1, C: 11, Line: 40},                     // 189
@@ -5439,35 +5433,35 @@ var mitelMacCfg = template.Program{
 		{Code: template.TextField, B: 613, C: 54, D: 10, Line: 45},        // 195 "\ndirected call pickup: 1\ndirected call pickup prefix: "
 		{Code: template.Jump, B: 198, Line: 43},                           // 196
 		{Code: template.Text, B: 667, C: 24, Line: 46},                    // 197 "\ndirected call pickup: 0"
-		{Code: template.LoadText, A: 1, B: 691, Line: 50},                 // 198 ""
-		{Code: template.Copy, A: 2, B: 1, Line: 50},                       // 199
+		{Code: template.LoadText, A: 2, B: 691, Line: 50},                 // 198 ""
+		{Code: template.Copy, A: 1, B: 2, Line: 50},                       // 199
 		{Code: template.LoadText, A: 3, B: 193, C: 1, Line: 50},           // 200 "0"
-		{Code: template.Copy, A: 4, B: 3, Line: 50},                       // 201
-		{Code: template.Field, A: 5, C: 25, Line: 51},                     // 202
-		{Code: template.Copy, A: 6, B: 5, Line: 51},                       // 203
-		{Code: template.Range, A: 6, B: 221, Line: 51},                    // 204
-		{Code: template.Item, A: 6, B: 8, C: 6, Line: 51},                 // 205
-		{Code: template.JumpField, A: 8, B: 209, C: 9, Line: 52},          // 206
-		{Code: template.LoadText, A: 9, B: 125, C: 1, Line: 52},           // 207 "1"
-		{Code: template.Copy, A: 4, B: 9, Line: 52},                       // 208
-		{Code: template.Copy, A: 9, B: 2, Line: 53},                       // 209
-		{Code: template.JumpFalse, A: 9, B: 215, Line: 53},                // 210
-		{Code: template.Field, A: 11, B: 8, C: 3, Line: 53},               // 211
-		{Code: template.Equal, A: 10, B: 2, C: 11, Line: 53},              // 212
-		{Code: template.Not, A: 10, B: 10, Line: 53},                      // 213
-		{Code: template.Copy, A: 9, B: 10, Line: 53},                      // 214
-		{Code: template.JumpFalse, A: 9, B: 218, Line: 53},                // 215
+		{Code: template.Copy, A: 2, B: 3, Line: 50},                       // 201
+		{Code: template.Field, A: 3, C: 25, Line: 51},                     // 202
+		{Code: template.Copy, A: 4, B: 3, Line: 51},                       // 203
+		{Code: template.Range, A: 4, B: 221, Line: 51},                    // 204
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 51},                 // 205
+		{Code: template.JumpField, A: 6, B: 209, C: 9, Line: 52},          // 206
+		{Code: template.LoadText, A: 7, B: 125, C: 1, Line: 52},           // 207 "1"
+		{Code: template.Copy, A: 2, B: 7, Line: 52},                       // 208
+		{Code: template.Copy, A: 7, B: 1, Line: 53},                       // 209
+		{Code: template.JumpFalse, A: 7, B: 215, Line: 53},                // 210
+		{Code: template.Field, A: 9, B: 6, C: 3, Line: 53},                // 211
+		{Code: template.Equal, A: 8, B: 1, C: 9, Line: 53},                // 212
+		{Code: template.Not, A: 8, B: 8, Line: 53},                        // 213
+		{Code: template.Copy, A: 7, B: 8, Line: 53},                       // 214
+		{Code: template.JumpFalse, A: 7, B: 218, Line: 53},                // 215
 		{Code: template.Fail, B: 691, C: 41, Line: 53},                    // 216 "all lines of the phone have one transport"
-		{Code: template.Print, A: 12, Line: 53},                           // 217
-		{Code: template.Field, A: 9, B: 8, C: 3, Line: 54},                // 218
-		{Code: template.Copy, A: 2, B: 9, Line: 54},                       // 219
-		{Code: template.Next, A: 6, B: 205, Line: 51},                     // 220
-		{Code: template.JumpFalse, A: 2, B: 225, Line: 56},                // 221
+		{Code: template.Print, A: 10, Line: 53},                           // 217
+		{Code: template.Field, A: 7, B: 6, C: 3, Line: 54},                // 218
+		{Code: template.Copy, A: 1, B: 7, Line: 54},                       // 219
+		{Code: template.Next, A: 4, B: 205, Line: 51},                     // 220
+		{Code: template.JumpFalse, A: 1, B: 225, Line: 56},                // 221
 		{Code: template.Text, B: 732, C: 25, Line: 56},                    // 222 "\nsip transport protocol: "
-		{Code: template.Lookup, A: 5, B: 2, C: 6, Line: 57},               // 223
-		{Code: template.Print, A: 5, Line: 57},                            // 224
+		{Code: template.Lookup, A: 3, B: 1, C: 6, Line: 57},               // 223
+		{Code: template.Print, A: 3, Line: 57},                            // 224
 		{Code: template.Text, B: 757, C: 32, Line: 58},                    // 225 "\nsip explicit mwi subscription: "
-		{Code: template.Print, A: 4, Line: 59},                            // 226
+		{Code: template.Print, A: 2, Line: 59},                            // 226
 		{Code: template.Text, B: 789, C: 40, Line: 59},                    // 227 "\n^sip explicit mwi subscription period: "
 		{Code: template.PrintFieldInt, B: 22, Line: 60},                   // 228
 		{Code: template.Text, B: 829, C: 31, Line: 61},                    // 229 "\n^sip blf subscription period: "
@@ -5475,227 +5469,227 @@ var mitelMacCfg = template.Program{
 		{Code: template.Text, B: 860, C: 111, Line: 64},                   // 231 "\nsip registration renewal timer: 15\nsip registration retry timer: 300\nsip registration timeout retry timer: 120"
 		{Code: template.JumpField, B: 247, C: 28, Line: 68},               // 232
 		{Code: template.Text, B: 971, C: 23, Line: 68},                    // 233 "\nsip customized codec: "
-		{Code: template.Field, A: 5, C: 28, Line: 69},                     // 234
-		{Code: template.Copy, A: 6, B: 5, Line: 69},                       // 235
-		{Code: template.Range, A: 6, B: 247, Line: 69},                    // 236
-		{Code: template.Item, A: 6, B: 8, C: 9, Line: 69},                 // 237
-		{Code: template.JumpField, A: 8, B: 246, C: 1, Line: 69},          // 238
-		{Code: template.JumpFalse, A: 9, B: 241, Line: 69},                // 239
+		{Code: template.Field, A: 3, C: 28, Line: 69},                     // 234
+		{Code: template.Copy, A: 4, B: 3, Line: 69},                       // 235
+		{Code: template.Range, A: 4, B: 247, Line: 69},                    // 236
+		{Code: template.Item, A: 4, B: 6, C: 7, Line: 69},                 // 237
+		{Code: template.JumpField, A: 6, B: 246, C: 1, Line: 69},          // 238
+		{Code: template.JumpFalse, A: 7, B: 241, Line: 69},                // 239
 		{Code: template.Text, B: 994, C: 1, Line: 69},                     // 240 ","
 		{Code: template.Text, B: 995, C: 8, Line: 69},                     // 241 "payload="
-		{Code: template.Field, A: 10, B: 8, Line: 69},                     // 242
-		{Code: template.Lookup, A: 11, B: 10, Line: 69},                   // 243
-		{Code: template.Print, A: 11, Line: 69},                           // 244
+		{Code: template.Field, A: 8, B: 6, Line: 69},                      // 242
+		{Code: template.Lookup, A: 9, B: 8, Line: 69},                     // 243
+		{Code: template.Print, A: 9, Line: 69},                            // 244
 		{Code: template.Text, B: 1003, C: 9, Line: 69},                    // 245 ";ptime=20"
-		{Code: template.Next, A: 6, B: 237, Line: 69},                     // 246
-		{Code: template.Field, A: 5, C: 25, Line: 71},                     // 247
-		{Code: template.Copy, A: 6, B: 5, Line: 71},                       // 248
-		{Code: template.Range, A: 6, B: 301, Line: 71},                    // 249
-		{Code: template.Item, A: 6, B: 8, C: 6, Line: 71},                 // 250
-		{Code: template.Field, A: 9, B: 8, C: 10, Line: 72},               // 251
-		{Code: template.Copy, A: 10, B: 9, Line: 72},                      // 252
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 73},          // 253 "\nsip line"
-		{Code: template.TextField, A: 8, B: 1021, C: 12, D: 11, Line: 73}, // 254 " user name: "
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 74},          // 255 "\nsip line"
-		{Code: template.TextField, A: 8, B: 1033, C: 12, D: 12, Line: 74}, // 256 " auth name: "
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 75},          // 257 "\nsip line"
-		{Code: template.TextField, A: 8, B: 1045, C: 11, D: 13, Line: 75}, // 258 " password: "
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 76},          // 259 "\nsip line"
+		{Code: template.Next, A: 4, B: 237, Line: 69},                     // 246
+		{Code: template.Field, A: 3, C: 25, Line: 71},                     // 247
+		{Code: template.Copy, A: 4, B: 3, Line: 71},                       // 248
+		{Code: template.Range, A: 4, B: 301, Line: 71},                    // 249
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 71},                 // 250
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 72},               // 251
+		{Code: template.Copy, A: 7, B: 8, Line: 72},                       // 252
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 73},           // 253 "\nsip line"
+		{Code: template.TextField, A: 6, B: 1021, C: 12, D: 11, Line: 73}, // 254 " user name: "
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 74},           // 255 "\nsip line"
+		{Code: template.TextField, A: 6, B: 1033, C: 12, D: 12, Line: 74}, // 256 " auth name: "
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 75},           // 257 "\nsip line"
+		{Code: template.TextField, A: 6, B: 1045, C: 11, D: 13, Line: 75}, // 258 " password: "
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 76},           // 259 "\nsip line"
 		{Code: template.Text, B: 1056, C: 15, Line: 76},                   // 260 " display name: "
-		{Code: template.Field, A: 11, B: 8, C: 15, Line: 76},              // 261
-		{Code: template.PrintAs, A: 11, Line: 76},                         // 262
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 77},          // 263 "\nsip line"
+		{Code: template.Field, A: 8, B: 6, C: 15, Line: 76},               // 261
+		{Code: template.PrintAs, A: 8, Line: 76},                          // 262
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 77},           // 263 "\nsip line"
 		{Code: template.Text, B: 1071, C: 14, Line: 77},                   // 264 " screen name: "
-		{Code: template.Field, A: 11, B: 8, C: 14, Line: 77},              // 265
-		{Code: template.PrintAs, A: 11, Line: 77},                         // 266
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 78},          // 267 "\nsip line"
-		{Code: template.TextField, A: 8, B: 1085, C: 11, D: 1, Line: 78},  // 268 " proxy ip: "
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 79},          // 269 "\nsip line"
+		{Code: template.Field, A: 8, B: 6, C: 14, Line: 77},               // 265
+		{Code: template.PrintAs, A: 8, Line: 77},                          // 266
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 78},           // 267 "\nsip line"
+		{Code: template.TextField, A: 6, B: 1085, C: 11, D: 1, Line: 78},  // 268 " proxy ip: "
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 79},           // 269 "\nsip line"
 		{Code: template.Text, B: 1096, C: 13, Line: 79},                   // 270 " proxy port: "
-		{Code: template.PrintFieldInt, A: 8, B: 2, Line: 79},              // 271
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 80},          // 272 "\nsip line"
-		{Code: template.TextField, A: 8, B: 1109, C: 15, D: 1, Line: 80},  // 273 " registrar ip: "
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 81},          // 274 "\nsip line"
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 79},              // 271
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 80},           // 272 "\nsip line"
+		{Code: template.TextField, A: 6, B: 1109, C: 15, D: 1, Line: 80},  // 273 " registrar ip: "
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 81},           // 274 "\nsip line"
 		{Code: template.Text, B: 1124, C: 17, Line: 81},                   // 275 " registrar port: "
-		{Code: template.PrintFieldInt, A: 8, B: 2, Line: 81},              // 276
-		{Code: template.JumpField, A: 8, B: 284, C: 4, Line: 82},          // 277
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 83},          // 278 "\nsip line"
-		{Code: template.TextField, A: 8, B: 1141, C: 17, D: 4, Line: 83},  // 279 " outbound proxy: "
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 84},          // 280 "\nsip line"
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 81},              // 276
+		{Code: template.JumpField, A: 6, B: 284, C: 4, Line: 82},          // 277
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 83},           // 278 "\nsip line"
+		{Code: template.TextField, A: 6, B: 1141, C: 17, D: 4, Line: 83},  // 279 " outbound proxy: "
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 84},           // 280 "\nsip line"
 		{Code: template.Text, B: 1158, C: 22, Line: 84},                   // 281 " outbound proxy port: "
-		{Code: template.PrintFieldInt, A: 8, B: 5, Line: 84},              // 282
+		{Code: template.PrintFieldInt, A: 6, B: 5, Line: 84},              // 282
 		{Code: template.Jump, B: 287, Line: 82},                           // 283
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 86},          // 284 "\nsip line"
-		{Code: template.TextInt, A: 10, B: 1180, C: 33, Line: 87},         // 285 " outbound proxy: 0.0.0.0\nsip line"
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 86},           // 284 "\nsip line"
+		{Code: template.TextInt, A: 7, B: 1180, C: 33, Line: 87},          // 285 " outbound proxy: 0.0.0.0\nsip line"
 		{Code: template.Text, B: 1213, C: 23, Line: 87},                   // 286 " outbound proxy port: 0"
-		{Code: template.TextInt, A: 10, B: 1236, C: 10, Line: 89},         // 287 "\n^sip line"
+		{Code: template.TextInt, A: 7, B: 1236, C: 10, Line: 89},          // 287 "\n^sip line"
 		{Code: template.Text, B: 1246, C: 22, Line: 89},                   // 288 " registration period: "
-		{Code: template.PrintFieldInt, A: 8, B: 16, Line: 89},             // 289
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 90},          // 290 "\nsip line"
+		{Code: template.PrintFieldInt, A: 6, B: 16, Line: 89},             // 289
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 90},           // 290 "\nsip line"
 		{Code: template.Text, B: 1268, C: 12, Line: 90},                   // 291 " srtp mode: "
-		{Code: template.Field, A: 11, B: 8, C: 7, Line: 90},               // 292
-		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 90},             // 293
-		{Code: template.Print, A: 12, Line: 90},                           // 294
-		{Code: template.Field, A: 11, B: 8, C: 8, Line: 91},               // 295
-		{Code: template.JumpFalse, A: 11, B: 300, Line: 91},               // 296
-		{Code: template.TextInt, A: 10, B: 1012, C: 9, Line: 92},          // 297 "\nsip line"
+		{Code: template.Field, A: 8, B: 6, C: 7, Line: 90},                // 292
+		{Code: template.Lookup, A: 9, B: 8, C: 5, Line: 90},               // 293
+		{Code: template.Print, A: 9, Line: 90},                            // 294
+		{Code: template.Field, A: 8, B: 6, C: 8, Line: 91},                // 295
+		{Code: template.JumpFalse, A: 8, B: 300, Line: 91},                // 296
+		{Code: template.TextInt, A: 7, B: 1012, C: 9, Line: 92},           // 297 "\nsip line"
 		{Code: template.Text, B: 1280, C: 8, Line: 92},                    // 298 " vmail: "
-		{Code: template.Print, A: 11, Line: 92},                           // 299
-		{Code: template.Next, A: 6, B: 250, Line: 71},                     // 300
-		{Code: template.Field, A: 5, C: 26, Line: 95},                     // 301
-		{Code: template.Copy, A: 6, B: 5, Line: 95},                       // 302
-		{Code: template.Range, A: 6, B: 309, Line: 95},                    // 303
-		{Code: template.Item, A: 6, B: 8, C: 6, Line: 95},                 // 304
+		{Code: template.Print, A: 8, Line: 92},                            // 299
+		{Code: template.Next, A: 4, B: 250, Line: 71},                     // 300
+		{Code: template.Field, A: 3, C: 26, Line: 95},                     // 301
+		{Code: template.Copy, A: 4, B: 3, Line: 95},                       // 302
+		{Code: template.Range, A: 4, B: 309, Line: 95},                    // 303
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 95},                 // 304
 		{Code: template.Text, B: 1012, C: 9, Line: 95},                    // 305 "\nsip line"
-		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 96},              // 306
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 96},              // 306
 		{Code: template.Text, B: 1288, C: 22, Line: 96},                   // 307 " registrar ip: 0.0.0.0"
-		{Code: template.Next, A: 6, B: 304, Line: 95},                     // 308
-		{Code: template.LoadText, A: 5, B: 1310, C: 6, Line: 98},          // 309 "prgkey"
-		{Code: template.Copy, A: 6, B: 5, Line: 98},                       // 310
-		{Code: template.Field, A: 7, C: 30, Line: 99},                     // 311
-		{Code: template.LoadText, A: 8, B: 1316, C: 3, Line: 99},          // 312 "top"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 99},                  // 313
-		{Code: template.JumpFalse, A: 9, B: 317, Line: 99},                // 314
-		{Code: template.LoadText, A: 10, B: 1319, C: 10, Line: 99},        // 315 "topsoftkey"
-		{Code: template.Copy, A: 6, B: 10, Line: 99},                      // 316
-		{Code: template.Field, A: 7, C: 30, Line: 100},                    // 317
-		{Code: template.LoadText, A: 8, B: 1329, C: 4, Line: 100},         // 318 "soft"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 100},                 // 319
-		{Code: template.JumpFalse, A: 9, B: 323, Line: 100},               // 320
-		{Code: template.LoadText, A: 10, B: 1333, C: 7, Line: 100},        // 321 "softkey"
-		{Code: template.Copy, A: 6, B: 10, Line: 100},                     // 322
-		{Code: template.Field, A: 7, C: 30, Line: 101},                    // 323
-		{Code: template.LoadText, A: 8, B: 1340, C: 3, Line: 101},         // 324 "prg"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 101},                 // 325
-		{Code: template.Copy, A: 10, B: 9, Line: 101},                     // 326
-		{Code: template.Field, A: 11, C: 4, Line: 102},                    // 327
-		{Code: template.Copy, A: 12, B: 11, Line: 102},                    // 328
-		{Code: template.Range, A: 12, B: 429, Line: 102},                  // 329
-		{Code: template.Item, A: 12, B: 14, C: 12, Line: 102},             // 330
-		{Code: template.JumpField, A: 14, B: 334, C: 6, Line: 103},        // 331
+		{Code: template.Next, A: 4, B: 304, Line: 95},                     // 308
+		{Code: template.LoadText, A: 4, B: 1310, C: 6, Line: 98},          // 309 "prgkey"
+		{Code: template.Copy, A: 3, B: 4, Line: 98},                       // 310
+		{Code: template.Field, A: 4, C: 30, Line: 99},                     // 311
+		{Code: template.LoadText, A: 5, B: 1316, C: 3, Line: 99},          // 312 "top"
+		{Code: template.Has, A: 6, B: 4, C: 5, Line: 99},                  // 313
+		{Code: template.JumpFalse, A: 6, B: 317, Line: 99},                // 314
+		{Code: template.LoadText, A: 7, B: 1319, C: 10, Line: 99},         // 315 "topsoftkey"
+		{Code: template.Copy, A: 3, B: 7, Line: 99},                       // 316
+		{Code: template.Field, A: 4, C: 30, Line: 100},                    // 317
+		{Code: template.LoadText, A: 5, B: 1329, C: 4, Line: 100},         // 318 "soft"
+		{Code: template.Has, A: 6, B: 4, C: 5, Line: 100},                 // 319
+		{Code: template.JumpFalse, A: 6, B: 323, Line: 100},               // 320
+		{Code: template.LoadText, A: 7, B: 1333, C: 7, Line: 100},         // 321 "softkey"
+		{Code: template.Copy, A: 3, B: 7, Line: 100},                      // 322
+		{Code: template.Field, A: 5, C: 30, Line: 101},                    // 323
+		{Code: template.LoadText, A: 6, B: 1340, C: 3, Line: 101},         // 324 "prg"
+		{Code: template.Has, A: 7, B: 5, C: 6, Line: 101},                 // 325
+		{Code: template.Copy, A: 4, B: 7, Line: 101},                      // 326
+		{Code: template.Field, A: 5, C: 4, Line: 102},                     // 327
+		{Code: template.Copy, A: 6, B: 5, Line: 102},                      // 328
+		{Code: template.Range, A: 6, B: 429, Line: 102},                   // 329
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 102},                // 330
+		{Code: template.JumpField, A: 8, B: 334, C: 6, Line: 103},         // 331
 		{Code: template.Fail, B: 1343, C: 67, Line: 103},                  // 332 "a key has no pickup code of its own here: the phone has one for all"
-		{Code: template.Print, A: 15, Line: 103},                          // 333
-		{Code: template.Field, A: 15, B: 14, C: 2, Line: 104},             // 334
-		{Code: template.Lookup, A: 16, B: 15, C: 2, Line: 104},            // 335
-		{Code: template.Copy, A: 17, B: 16, Line: 104},                    // 336
-		{Code: template.Field, A: 19, B: 14, C: 4, Line: 105},             // 337
-		{Code: template.Not, A: 20, B: 19, Line: 105},                     // 338
-		{Code: template.Copy, A: 18, B: 20, Line: 105},                    // 339
-		{Code: template.JumpFalse, A: 18, B: 348, Line: 105},              // 340
-		{Code: template.Field, A: 21, B: 14, C: 2, Line: 105},             // 341
-		{Code: template.LoadText, A: 23, B: 1410, C: 9, Line: 105},        // 342 "voicemail"
-		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 105},            // 343
-		{Code: template.JumpTrue, A: 22, B: 347, Line: 105},               // 344
-		{Code: template.LoadText, A: 24, B: 1419, C: 12, Line: 105},       // 345 "group-pickup"
-		{Code: template.Equal, A: 22, B: 21, C: 24, Line: 105},            // 346
-		{Code: template.Copy, A: 18, B: 22, Line: 105},                    // 347
-		{Code: template.JumpFalse, A: 18, B: 351, Line: 105},              // 348
+		{Code: template.Print, A: 9, Line: 103},                           // 333
+		{Code: template.Field, A: 10, B: 8, C: 2, Line: 104},              // 334
+		{Code: template.Lookup, A: 11, B: 10, C: 2, Line: 104},            // 335
+		{Code: template.Copy, A: 9, B: 11, Line: 104},                     // 336
+		{Code: template.Field, A: 11, B: 8, C: 4, Line: 105},              // 337
+		{Code: template.Not, A: 12, B: 11, Line: 105},                     // 338
+		{Code: template.Copy, A: 10, B: 12, Line: 105},                    // 339
+		{Code: template.JumpFalse, A: 10, B: 348, Line: 105},              // 340
+		{Code: template.Field, A: 13, B: 8, C: 2, Line: 105},              // 341
+		{Code: template.LoadText, A: 15, B: 1410, C: 9, Line: 105},        // 342 "voicemail"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 105},            // 343
+		{Code: template.JumpTrue, A: 14, B: 347, Line: 105},               // 344
+		{Code: template.LoadText, A: 16, B: 1419, C: 12, Line: 105},       // 345 "group-pickup"
+		{Code: template.Equal, A: 14, B: 13, C: 16, Line: 105},            // 346
+		{Code: template.Copy, A: 10, B: 14, Line: 105},                    // 347
+		{Code: template.JumpFalse, A: 10, B: 351, Line: 105},              // 348
 		{Code: template.Fail, B: 1431, C: 46, Line: 105},                  // 349 "this key needs the number to dial as its value"
-		{Code: template.Print, A: 25, Line: 105},                          // 350
-		{Code: template.JumpField, A: 14, B: 390, Line: 106},              // 351
+		{Code: template.Print, A: 17, Line: 105},                          // 350
+		{Code: template.JumpField, A: 8, B: 390, Line: 106},               // 351
 		{Code: template.Text, B: 1477, C: 7, Line: 106},                   // 352 "\nexpmod"
-		{Code: template.PrintFieldInt, A: 14, Line: 107},                  // 353
+		{Code: template.PrintFieldInt, A: 8, Line: 107},                   // 353
 		{Code: template.Text, B: 1484, C: 4, Line: 107},                   // 354 " key"
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 107},            // 355
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 107},             // 355
 		{Code: template.Text, B: 1488, C: 7, Line: 107},                   // 356 " type: "
-		{Code: template.Print, A: 17, Line: 107},                          // 357
-		{Code: template.JumpField, A: 14, B: 370, C: 4, Line: 108},        // 358
+		{Code: template.Print, A: 9, Line: 107},                           // 357
+		{Code: template.JumpField, A: 8, B: 370, C: 4, Line: 108},         // 358
 		{Code: template.Text, B: 1477, C: 7, Line: 108},                   // 359 "\nexpmod"
-		{Code: template.PrintFieldInt, A: 14, Line: 109},                  // 360
+		{Code: template.PrintFieldInt, A: 8, Line: 109},                   // 360
 		{Code: template.Text, B: 1484, C: 4, Line: 109},                   // 361 " key"
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 109},            // 362
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 109},             // 362
 		{Code: template.Text, B: 1495, C: 8, Line: 109},                   // 363 " value: "
-		{Code: template.Field, A: 18, B: 14, C: 2, Line: 109},             // 364
-		{Code: template.LoadText, A: 20, B: 1503, C: 4, Line: 109},        // 365 "park"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 109},            // 366
-		{Code: template.JumpFalse, A: 19, B: 369, Line: 109},              // 367
+		{Code: template.Field, A: 10, B: 8, C: 2, Line: 109},              // 364
+		{Code: template.LoadText, A: 12, B: 1503, C: 4, Line: 109},        // 365 "park"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 109},            // 366
+		{Code: template.JumpFalse, A: 11, B: 369, Line: 109},              // 367
 		{Code: template.Text, B: 1507, C: 9, Line: 109},                   // 368 "asterisk;"
-		{Code: template.PrintField, A: 14, B: 4, Line: 109},               // 369
-		{Code: template.Field, A: 18, B: 14, C: 2, Line: 111},             // 370
-		{Code: template.LoadText, A: 20, B: 1516, C: 4, Line: 111},        // 371 "none"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 111},            // 372
-		{Code: template.Not, A: 19, B: 19, Line: 111},                     // 373
-		{Code: template.JumpFalse, A: 19, B: 389, Line: 111},              // 374
-		{Code: template.JumpField, A: 14, B: 383, C: 5, Line: 112},        // 375
+		{Code: template.PrintField, A: 8, B: 4, Line: 109},                // 369
+		{Code: template.Field, A: 10, B: 8, C: 2, Line: 111},              // 370
+		{Code: template.LoadText, A: 12, B: 1516, C: 4, Line: 111},        // 371 "none"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 111},            // 372
+		{Code: template.Not, A: 11, B: 11, Line: 111},                     // 373
+		{Code: template.JumpFalse, A: 11, B: 389, Line: 111},              // 374
+		{Code: template.JumpField, A: 8, B: 383, C: 5, Line: 112},         // 375
 		{Code: template.Text, B: 1477, C: 7, Line: 112},                   // 376 "\nexpmod"
-		{Code: template.PrintFieldInt, A: 14, Line: 113},                  // 377
+		{Code: template.PrintFieldInt, A: 8, Line: 113},                   // 377
 		{Code: template.Text, B: 1484, C: 4, Line: 113},                   // 378 " key"
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 113},            // 379
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 113},             // 379
 		{Code: template.Text, B: 1520, C: 8, Line: 113},                   // 380 " label: "
-		{Code: template.Field, A: 21, B: 14, C: 5, Line: 113},             // 381
-		{Code: template.PrintAs, A: 21, Line: 113},                        // 382
+		{Code: template.Field, A: 13, B: 8, C: 5, Line: 113},              // 381
+		{Code: template.PrintAs, A: 13, Line: 113},                        // 382
 		{Code: template.Text, B: 1477, C: 7, Line: 114},                   // 383 "\nexpmod"
-		{Code: template.PrintFieldInt, A: 14, Line: 115},                  // 384
+		{Code: template.PrintFieldInt, A: 8, Line: 115},                   // 384
 		{Code: template.Text, B: 1484, C: 4, Line: 115},                   // 385 " key"
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 115},            // 386
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 115},             // 386
 		{Code: template.Text, B: 1528, C: 7, Line: 115},                   // 387 " line: "
-		{Code: template.PrintFieldInt, A: 14, B: 3, Line: 115},            // 388
+		{Code: template.PrintFieldInt, A: 8, B: 3, Line: 115},             // 388
 		{Code: template.Jump, B: 428, Line: 106},                          // 389
 		{Code: template.Text, B: 19, C: 1, Line: 117},                     // 390 "\n"
-		{Code: template.Print, A: 6, Line: 118},                           // 391
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 118},            // 392
+		{Code: template.Print, A: 3, Line: 118},                           // 391
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 118},             // 392
 		{Code: template.Text, B: 1488, C: 7, Line: 118},                   // 393 " type: "
-		{Code: template.Print, A: 17, Line: 118},                          // 394
-		{Code: template.JumpField, A: 14, B: 406, C: 4, Line: 119},        // 395
+		{Code: template.Print, A: 9, Line: 118},                           // 394
+		{Code: template.JumpField, A: 8, B: 406, C: 4, Line: 119},         // 395
 		{Code: template.Text, B: 19, C: 1, Line: 119},                     // 396 "\n"
-		{Code: template.Print, A: 6, Line: 120},                           // 397
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 120},            // 398
+		{Code: template.Print, A: 3, Line: 120},                           // 397
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 120},             // 398
 		{Code: template.Text, B: 1495, C: 8, Line: 120},                   // 399 " value: "
-		{Code: template.Field, A: 18, B: 14, C: 2, Line: 120},             // 400
-		{Code: template.LoadText, A: 20, B: 1503, C: 4, Line: 120},        // 401 "park"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 120},            // 402
-		{Code: template.JumpFalse, A: 19, B: 405, Line: 120},              // 403
+		{Code: template.Field, A: 10, B: 8, C: 2, Line: 120},              // 400
+		{Code: template.LoadText, A: 12, B: 1503, C: 4, Line: 120},        // 401 "park"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 120},            // 402
+		{Code: template.JumpFalse, A: 11, B: 405, Line: 120},              // 403
 		{Code: template.Text, B: 1507, C: 9, Line: 120},                   // 404 "asterisk;"
-		{Code: template.PrintField, A: 14, B: 4, Line: 120},               // 405
-		{Code: template.Field, A: 18, B: 14, C: 2, Line: 122},             // 406
-		{Code: template.LoadText, A: 20, B: 1516, C: 4, Line: 122},        // 407 "none"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 122},            // 408
-		{Code: template.Not, A: 19, B: 19, Line: 122},                     // 409
-		{Code: template.JumpFalse, A: 19, B: 428, Line: 122},              // 410
-		{Code: template.Field, A: 22, B: 14, C: 5, Line: 123},             // 411
-		{Code: template.Copy, A: 21, B: 22, Line: 123},                    // 412
-		{Code: template.JumpFalse, A: 21, B: 416, Line: 123},              // 413
-		{Code: template.Not, A: 23, B: 10, Line: 123},                     // 414
-		{Code: template.Copy, A: 21, B: 23, Line: 123},                    // 415
-		{Code: template.JumpFalse, A: 21, B: 423, Line: 123},              // 416
+		{Code: template.PrintField, A: 8, B: 4, Line: 120},                // 405
+		{Code: template.Field, A: 10, B: 8, C: 2, Line: 122},              // 406
+		{Code: template.LoadText, A: 12, B: 1516, C: 4, Line: 122},        // 407 "none"
+		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 122},            // 408
+		{Code: template.Not, A: 11, B: 11, Line: 122},                     // 409
+		{Code: template.JumpFalse, A: 11, B: 428, Line: 122},              // 410
+		{Code: template.Field, A: 14, B: 8, C: 5, Line: 123},              // 411
+		{Code: template.Copy, A: 13, B: 14, Line: 123},                    // 412
+		{Code: template.JumpFalse, A: 13, B: 416, Line: 123},              // 413
+		{Code: template.Not, A: 15, B: 4, Line: 123},                      // 414
+		{Code: template.Copy, A: 13, B: 15, Line: 123},                    // 415
+		{Code: template.JumpFalse, A: 13, B: 423, Line: 123},              // 416
 		{Code: template.Text, B: 19, C: 1, Line: 123},                     // 417 "\n"
-		{Code: template.Print, A: 6, Line: 124},                           // 418
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 124},            // 419
+		{Code: template.Print, A: 3, Line: 124},                           // 418
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 124},             // 419
 		{Code: template.Text, B: 1520, C: 8, Line: 124},                   // 420 " label: "
-		{Code: template.Field, A: 24, B: 14, C: 5, Line: 124},             // 421
-		{Code: template.PrintAs, A: 24, Line: 124},                        // 422
+		{Code: template.Field, A: 16, B: 8, C: 5, Line: 124},              // 421
+		{Code: template.PrintAs, A: 16, Line: 124},                        // 422
 		{Code: template.Text, B: 19, C: 1, Line: 125},                     // 423 "\n"
-		{Code: template.Print, A: 6, Line: 126},                           // 424
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 126},            // 425
+		{Code: template.Print, A: 3, Line: 126},                           // 424
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 126},             // 425
 		{Code: template.Text, B: 1528, C: 7, Line: 126},                   // 426 " line: "
-		{Code: template.PrintFieldInt, A: 14, B: 3, Line: 126},            // 427
-		{Code: template.Next, A: 12, B: 330, Line: 102},                   // 428
-		{Code: template.Field, A: 11, C: 27, Line: 130},                   // 429
-		{Code: template.Copy, A: 12, B: 11, Line: 130},                    // 430
-		{Code: template.Range, A: 12, B: 445, Line: 130},                  // 431
-		{Code: template.Item, A: 12, B: 14, C: 12, Line: 130},             // 432
-		{Code: template.JumpField, A: 14, B: 440, Line: 131},              // 433
+		{Code: template.PrintFieldInt, A: 8, B: 3, Line: 126},             // 427
+		{Code: template.Next, A: 6, B: 330, Line: 102},                    // 428
+		{Code: template.Field, A: 5, C: 27, Line: 130},                    // 429
+		{Code: template.Copy, A: 6, B: 5, Line: 130},                      // 430
+		{Code: template.Range, A: 6, B: 445, Line: 130},                   // 431
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 130},                // 432
+		{Code: template.JumpField, A: 8, B: 440, Line: 131},               // 433
 		{Code: template.Text, B: 1477, C: 7, Line: 131},                   // 434 "\nexpmod"
-		{Code: template.PrintFieldInt, A: 14, Line: 132},                  // 435
+		{Code: template.PrintFieldInt, A: 8, Line: 132},                   // 435
 		{Code: template.Text, B: 1484, C: 4, Line: 132},                   // 436 " key"
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 132},            // 437
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 132},             // 437
 		{Code: template.Text, B: 1535, C: 11, Line: 132},                  // 438 " type: none"
 		{Code: template.Jump, B: 444, Line: 131},                          // 439
 		{Code: template.Text, B: 19, C: 1, Line: 133},                     // 440 "\n"
-		{Code: template.Print, A: 6, Line: 134},                           // 441
-		{Code: template.PrintFieldInt, A: 14, B: 1, Line: 134},            // 442
+		{Code: template.Print, A: 3, Line: 134},                           // 441
+		{Code: template.PrintFieldInt, A: 8, B: 1, Line: 134},             // 442
 		{Code: template.Text, B: 1535, C: 11, Line: 134},                  // 443 " type: none"
-		{Code: template.Next, A: 12, B: 432, Line: 130},                   // 444
-		{Code: template.Field, A: 11, C: 29, Line: 137},                   // 445
-		{Code: template.Copy, A: 12, B: 11, Line: 137},                    // 446
-		{Code: template.Range, A: 12, B: 455, Line: 137},                  // 447
-		{Code: template.Item, A: 12, B: 14, C: 12, Line: 137},             // 448
+		{Code: template.Next, A: 6, B: 432, Line: 130},                    // 444
+		{Code: template.Field, A: 5, C: 29, Line: 137},                    // 445
+		{Code: template.Copy, A: 6, B: 5, Line: 137},                      // 446
+		{Code: template.Range, A: 6, B: 455, Line: 137},                   // 447
+		{Code: template.Item, A: 6, B: 8, C: 6, Line: 137},                // 448
 		{Code: template.Text, B: 19, C: 1, Line: 137},                     // 449 "\n"
-		{Code: template.Field, A: 15, B: 14, Line: 138},                   // 450
-		{Code: template.Lookup, A: 16, B: 15, C: 1, Line: 138},            // 451
-		{Code: template.Print, A: 16, Line: 138},                          // 452
-		{Code: template.TextField, A: 14, B: 276, C: 2, D: 1, Line: 138},  // 453 ": "
-		{Code: template.Next, A: 12, B: 448, Line: 137},                   // 454
+		{Code: template.Field, A: 9, B: 8, Line: 138},                     // 450
+		{Code: template.Lookup, A: 10, B: 9, C: 1, Line: 138},             // 451
+		{Code: template.Print, A: 10, Line: 138},                          // 452
+		{Code: template.TextField, A: 8, B: 276, C: 2, D: 1, Line: 138},   // 453 ": "
+		{Code: template.Next, A: 6, B: 448, Line: 137},                    // 454
 		{Code: template.Text, B: 19, C: 1, Line: 139},                     // 455 "\n"
 	},
 }
@@ -5731,7 +5725,7 @@ var panasonicTables = []template.Table{
 
 var panasonicMacCfg = template.Program{
 	Source: "mac.cfg.tmpl",
-	Cells:  24,
+	Cells:  17,
 	Escape: quoted.Append,
 	Root:   profile.Phone,
 	Check:  quoted.CheckFile,
@@ -5804,441 +5798,441 @@ var panasonicMacCfg = template.Program{
 		"_BUTTON_FACILITY_ACT\"\r\n" +
 		"_BUTTON_FACILITY_ARGline,blf_BUTTON_QUICK_DIALX_PANASONIC_IPTEL_ONETOUCH_BUTTON_LABEL=\"\"\r\n",
 	Ops: []template.Op{
-		{Code: template.Field, A: 1, C: 30, Line: 4},                     // 0
-		{Code: template.LoadText, A: 2, C: 3, Line: 4},                   // 1 "pcc"
-		{Code: template.Has, A: 3, B: 1, C: 2, Line: 4},                  // 2
-		{Code: template.JumpFalse, A: 3, B: 6, Line: 4},                  // 3
-		{Code: template.Text, B: 3, C: 53, Line: 4},                      // 4 "# PCC Standard Format File # DO NOT CHANGE THIS LINE!"
-		{Code: template.Jump, B: 7, Line: 4},                             // 5
-		{Code: template.Text, B: 56, C: 69, Line: 4},                     // 6 "# Panasonic SIP Phone Standard Format File # DO NOT CHANGE THIS LINE!"
-		{Code: template.TextField, B: 125, C: 48, D: 31, Line: 7},        // 7 "\r\nPROVISION_ENABLE=\"Y\"\r\nCFG_STANDARD_FILE_PATH=\""
-		{Code: template.Text, B: 173, C: 3, Line: 7},                     // 8 "://"
-		{Code: template.Field, A: 1, C: 20, Line: 7},                     // 9
-		{Code: template.JumpFalse, A: 1, B: 15, Line: 7},                 // 10
-		{Code: template.PrintField, B: 16, Line: 7},                      // 11
-		{Code: template.Text, B: 176, C: 1, Line: 7},                     // 12 ":"
-		{Code: template.Print, A: 1, Line: 7},                            // 13
-		{Code: template.Text, B: 177, C: 1, Line: 7},                     // 14 "@"
-		{Code: template.PrintField, B: 32, Line: 7},                      // 15
-		{Code: template.TextField, B: 178, C: 7, D: 17, Line: 7},         // 16 "/Config"
-		{Code: template.Text, B: 185, C: 92, Line: 7},                    // 17 ".cfg\"\r\nCFG_PRODUCT_FILE_PATH=\"\"\r\nCFG_MASTER_FILE_PATH=\"\"\r\nCFG_CYCLIC=\"Y\"\r\nCFG_CYCLIC_INTVL=\""
-		{Code: template.PrintFieldInt, B: 21, Line: 11},                  // 18
-		{Code: template.Text, B: 277, C: 76, Line: 11},                   // 19 "\"\r\nCFG_RTRY_INTVL=\"30\"\r\nCFG_RESYNC_TIME=\"\"\r\nCFG_RESYNC_FROM_SIP=\"check-sync\""
-		{Code: template.JumpField, B: 24, C: 12, Line: 15},               // 20
-		{Code: template.TextField, B: 353, C: 66, D: 12, Line: 18},       // 21 "\r\nFIRM_UPGRADE_ENABLE=\"Y\"\r\nFIRM_UPGRADE_AUTO=\"Y\"\r\nFIRM_FILE_PATH=\""
-		{Code: template.Text, B: 419, C: 1, Line: 18},                    // 22 "\""
-		{Code: template.Jump, B: 25, Line: 15},                           // 23
-		{Code: template.Text, B: 420, C: 25, Line: 19},                   // 24 "\r\nFIRM_UPGRADE_ENABLE=\"N\""
-		{Code: template.Field, A: 1, C: 8, Line: 22},                     // 25
-		{Code: template.JumpFalse, A: 1, B: 30, Line: 22},                // 26
-		{Code: template.Text, B: 445, C: 14, Line: 22},                   // 27 "\r\nADMIN_PASS=\""
-		{Code: template.Print, A: 1, Line: 23},                           // 28
-		{Code: template.Text, B: 419, C: 1, Line: 23},                    // 29 "\""
-		{Code: template.Field, A: 1, C: 6, Line: 25},                     // 30
-		{Code: template.JumpFalse, A: 1, B: 36, Line: 25},                // 31
-		{Code: template.Text, B: 459, C: 20, Line: 25},                   // 32 "\r\nDEFAULT_LANGUAGE=\""
-		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 26},              // 33
-		{Code: template.Print, A: 2, Line: 26},                           // 34
-		{Code: template.Text, B: 419, C: 1, Line: 26},                    // 35 "\""
-		{Code: template.Field, A: 1, C: 7, Line: 28},                     // 36
-		{Code: template.Copy, A: 2, B: 1, Line: 28},                      // 37
-		{Code: template.Range, A: 2, B: 45, Line: 28},                    // 38
-		{Code: template.Item, A: 2, B: 4, C: 5, Line: 28},                // 39
-		{Code: template.Not, A: 6, B: 5, Line: 29},                       // 40
-		{Code: template.JumpFalse, A: 6, B: 44, Line: 29},                // 41
-		{Code: template.TextField, A: 4, B: 479, C: 12, Line: 30},        // 42 "\r\nNTP_ADDR=\""
-		{Code: template.Text, B: 419, C: 1, Line: 30},                    // 43 "\""
-		{Code: template.Next, A: 2, B: 39, Line: 28},                     // 44
-		{Code: template.Field, A: 1, C: 24, Line: 33},                    // 45
-		{Code: template.JumpFalse, A: 1, B: 165, Line: 33},               // 46
-		{Code: template.Text, B: 491, C: 39, Line: 33},                   // 47 "\r\nLOCAL_TIME_ZONE_POSIX=\"\"\r\nTIME_ZONE=\""
-		{Code: template.Field, A: 2, B: 1, C: 2, Line: 139},              // 48
-		{Code: template.Copy, A: 3, B: 2, Line: 139},                     // 49
-		{Code: template.Add, A: 4, B: 3, C: 3, Line: 140},                // 50
-		{Code: template.Copy, A: 3, B: 4, Line: 140},                     // 51
-		{Code: template.Field, A: 5, B: 1, C: 2, Line: 140},              // 52
-		{Code: template.Add, A: 6, B: 3, C: 5, Line: 140},                // 53
-		{Code: template.Copy, A: 3, B: 6, Line: 140},                     // 54
-		{Code: template.Add, A: 7, B: 3, C: 3, Line: 140},                // 55
-		{Code: template.Copy, A: 3, B: 7, Line: 140},                     // 56
-		{Code: template.Field, A: 8, B: 1, C: 2, Line: 140},              // 57
-		{Code: template.Add, A: 9, B: 3, C: 8, Line: 140},                // 58
-		{Code: template.Copy, A: 3, B: 9, Line: 140},                     // 59
-		{Code: template.Add, A: 10, B: 3, C: 3, Line: 140},               // 60
-		{Code: template.Copy, A: 3, B: 10, Line: 140},                    // 61
-		{Code: template.Field, A: 11, B: 1, C: 2, Line: 140},             // 62
-		{Code: template.Add, A: 12, B: 3, C: 11, Line: 140},              // 63
-		{Code: template.Copy, A: 3, B: 12, Line: 140},                    // 64
-		{Code: template.Add, A: 13, B: 3, C: 3, Line: 141},               // 65
-		{Code: template.Copy, A: 3, B: 13, Line: 141},                    // 66
-		{Code: template.Add, A: 14, B: 3, C: 3, Line: 141},               // 67
-		{Code: template.Copy, A: 3, B: 14, Line: 141},                    // 68
-		{Code: template.Field, A: 15, B: 1, C: 3, Line: 141},             // 69
-		{Code: template.Add, A: 16, B: 3, C: 15, Line: 141},              // 70
-		{Code: template.Copy, A: 3, B: 16, Line: 141},                    // 71
-		{Code: template.Copy, A: 17, B: 3, Line: 141},                    // 72
-		{Code: template.JumpFalse, A: 17, B: 78, Line: 141},              // 73
-		{Code: template.Field, A: 18, B: 1, C: 1, Line: 141},             // 74
-		{Code: template.LoadText, A: 20, B: 530, C: 1, Line: 141},        // 75 "-"
-		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 141},           // 76
-		{Code: template.Copy, A: 17, B: 19, Line: 141},                   // 77
-		{Code: template.JumpFalse, A: 17, B: 80, Line: 141},              // 78
-		{Code: template.Text, B: 530, C: 1, Line: 141},                   // 79 "-"
-		{Code: template.PrintInt, A: 3, Line: 141},                       // 80
-		{Code: template.Text, B: 419, C: 1, Line: 35},                    // 81 "\""
-		{Code: template.JumpField, A: 1, B: 164, C: 4, Line: 36},         // 82
-		{Code: template.Field, A: 3, B: 1, C: 6, Line: 37},               // 83
-		{Code: template.Field, A: 4, B: 3, C: 5, Line: 37},               // 84
-		{Code: template.Copy, A: 2, B: 4, Line: 37},                      // 85
-		{Code: template.JumpFalse, A: 2, B: 90, Line: 37},                // 86
-		{Code: template.Field, A: 5, B: 1, C: 7, Line: 37},               // 87
-		{Code: template.Field, A: 6, B: 5, C: 5, Line: 37},               // 88
-		{Code: template.Copy, A: 2, B: 6, Line: 37},                      // 89
-		{Code: template.Not, A: 7, B: 2, Line: 37},                       // 90
-		{Code: template.JumpFalse, A: 7, B: 94, Line: 37},                // 91
-		{Code: template.Fail, B: 531, C: 67, Line: 37},                   // 92 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 8, Line: 37},                           // 93
-		{Code: template.Text, B: 598, C: 30, Line: 37},                   // 94 "\r\nDST_ENABLE=\"Y\"\r\nDST_OFFSET=\""
-		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 39},             // 95
-		{Code: template.Text, B: 628, C: 20, Line: 39},                   // 96 "\"\r\nDST_START_MONTH=\""
-		{Code: template.Field, A: 2, B: 1, C: 6, Line: 40},               // 97
-		{Code: template.PrintFieldInt, A: 2, Line: 40},                   // 98
-		{Code: template.Text, B: 648, C: 26, Line: 40},                   // 99 "\"\r\nDST_START_ORDINAL_DAY=\""
-		{Code: template.Field, A: 2, B: 1, C: 6, Line: 41},               // 100
-		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 41},             // 101
-		{Code: template.Text, B: 674, C: 26, Line: 41},                   // 102 "\"\r\nDST_START_DAY_OF_WEEK=\""
-		{Code: template.Field, A: 2, B: 1, C: 6, Line: 42},               // 103
-		{Code: template.PrintFieldInt, A: 2, B: 2, Line: 42},             // 104
-		{Code: template.Text, B: 700, C: 19, Line: 42},                   // 105 "\"\r\nDST_START_TIME=\""
-		{Code: template.Field, A: 2, B: 1, C: 6, Line: 43},               // 106
-		{Code: template.Field, A: 3, B: 2, C: 4, Line: 134},              // 107
-		{Code: template.Copy, A: 4, B: 3, Line: 134},                     // 108
-		{Code: template.Add, A: 5, B: 4, C: 4, Line: 135},                // 109
-		{Code: template.Copy, A: 4, B: 5, Line: 135},                     // 110
-		{Code: template.Field, A: 6, B: 2, C: 4, Line: 135},              // 111
-		{Code: template.Add, A: 7, B: 4, C: 6, Line: 135},                // 112
-		{Code: template.Copy, A: 4, B: 7, Line: 135},                     // 113
-		{Code: template.Add, A: 8, B: 4, C: 4, Line: 135},                // 114
-		{Code: template.Copy, A: 4, B: 8, Line: 135},                     // 115
-		{Code: template.Field, A: 9, B: 2, C: 4, Line: 135},              // 116
-		{Code: template.Add, A: 10, B: 4, C: 9, Line: 135},               // 117
-		{Code: template.Copy, A: 4, B: 10, Line: 135},                    // 118
-		{Code: template.Add, A: 11, B: 4, C: 4, Line: 135},               // 119
-		{Code: template.Copy, A: 4, B: 11, Line: 135},                    // 120
-		{Code: template.Field, A: 12, B: 2, C: 4, Line: 135},             // 121
-		{Code: template.Add, A: 13, B: 4, C: 12, Line: 135},              // 122
-		{Code: template.Copy, A: 4, B: 13, Line: 135},                    // 123
-		{Code: template.Add, A: 14, B: 4, C: 4, Line: 136},               // 124
-		{Code: template.Copy, A: 4, B: 14, Line: 136},                    // 125
-		{Code: template.Add, A: 15, B: 4, C: 4, Line: 136},               // 126
-		{Code: template.Copy, A: 4, B: 15, Line: 136},                    // 127
-		{Code: template.PrintInt, A: 4, Line: 136},                       // 128
-		{Code: template.Text, B: 719, C: 19, Line: 43},                   // 129 "\"\r\nDST_STOP_MONTH=\""
-		{Code: template.Field, A: 2, B: 1, C: 7, Line: 44},               // 130
-		{Code: template.PrintFieldInt, A: 2, Line: 44},                   // 131
-		{Code: template.Text, B: 738, C: 25, Line: 44},                   // 132 "\"\r\nDST_STOP_ORDINAL_DAY=\""
-		{Code: template.Field, A: 2, B: 1, C: 7, Line: 45},               // 133
-		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 45},             // 134
-		{Code: template.Text, B: 763, C: 25, Line: 45},                   // 135 "\"\r\nDST_STOP_DAY_OF_WEEK=\""
-		{Code: template.Field, A: 2, B: 1, C: 7, Line: 46},               // 136
-		{Code: template.PrintFieldInt, A: 2, B: 2, Line: 46},             // 137
-		{Code: template.Text, B: 788, C: 18, Line: 46},                   // 138 "\"\r\nDST_STOP_TIME=\""
-		{Code: template.Field, A: 2, B: 1, C: 7, Line: 47},               // 139
-		{Code: template.Field, A: 3, B: 2, C: 4, Line: 134},              // 140
-		{Code: template.Copy, A: 4, B: 3, Line: 134},                     // 141
-		{Code: template.Add, A: 5, B: 4, C: 4, Line: 135},                // 142
-		{Code: template.Copy, A: 4, B: 5, Line: 135},                     // 143
-		{Code: template.Field, A: 6, B: 2, C: 4, Line: 135},              // 144
-		{Code: template.Add, A: 7, B: 4, C: 6, Line: 135},                // 145
-		{Code: template.Copy, A: 4, B: 7, Line: 135},                     // 146
-		{Code: template.Add, A: 8, B: 4, C: 4, Line: 135},                // 147
-		{Code: template.Copy, A: 4, B: 8, Line: 135},                     // 148
-		{Code: template.Field, A: 9, B: 2, C: 4, Line: 135},              // 149
-		{Code: template.Add, A: 10, B: 4, C: 9, Line: 135},               // 150
-		{Code: template.Copy, A: 4, B: 10, Line: 135},                    // 151
-		{Code: template.Add, A: 11, B: 4, C: 4, Line: 135},               // 152
-		{Code: template.Copy, A: 4, B: 11, Line: 135},                    // 153
-		{Code: template.Field, A: 12, B: 2, C: 4, Line: 135},             // 154
-		{Code: template.Add, A: 13, B: 4, C: 12, Line: 135},              // 155
-		{Code: template.Copy, A: 4, B: 13, Line: 135},                    // 156
-		{Code: template.Add, A: 14, B: 4, C: 4, Line: 136},               // 157
-		{Code: template.Copy, A: 4, B: 14, Line: 136},                    // 158
-		{Code: template.Add, A: 15, B: 4, C: 4, Line: 136},               // 159
-		{Code: template.Copy, A: 4, B: 15, Line: 136},                    // 160
-		{Code: template.PrintInt, A: 4, Line: 136},                       // 161
-		{Code: template.Text, B: 419, C: 1, Line: 47},                    // 162 "\""
-		{Code: template.Jump, B: 165, Line: 36},                          // 163
-		{Code: template.Text, B: 806, C: 16, Line: 48},                   // 164 "\r\nDST_ENABLE=\"N\""
-		{Code: template.Text, B: 822, C: 26, Line: 51},                   // 165 "\r\nNUM_PLAN_PICKUP_DIRECT=\""
-		{Code: template.Field, A: 1, C: 10, Line: 52},                    // 166
-		{Code: template.JumpFalse, A: 1, B: 169, Line: 52},               // 167
-		{Code: template.Print, A: 1, Line: 52},                           // 168
-		{Code: template.Text, B: 419, C: 1, Line: 52},                    // 169 "\""
-		{Code: template.LoadText, A: 1, B: 848, C: 1, Line: 53},          // 170 "N"
-		{Code: template.Copy, A: 2, B: 1, Line: 53},                      // 171
-		{Code: template.Field, A: 3, C: 25, Line: 54},                    // 172
-		{Code: template.Copy, A: 4, B: 3, Line: 54},                      // 173
-		{Code: template.Range, A: 4, B: 180, Line: 54},                   // 174
-		{Code: template.Item, A: 4, B: 6, C: 4, Line: 54},                // 175
-		{Code: template.JumpField, A: 6, B: 179, C: 9, Line: 54},         // 176
-		{Code: template.LoadText, A: 7, B: 849, C: 1, Line: 54},          // 177 "Y"
-		{Code: template.Copy, A: 2, B: 7, Line: 54},                      // 178
-		{Code: template.Next, A: 4, B: 175, Line: 54},                    // 179
-		{Code: template.Text, B: 850, C: 23, Line: 54},                   // 180 "\r\nVM_SUBSCRIBE_ENABLE=\""
-		{Code: template.Print, A: 2, Line: 55},                           // 181
-		{Code: template.Text, B: 419, C: 1, Line: 55},                    // 182 "\""
-		{Code: template.Field, A: 4, C: 28, Line: 56},                    // 183
-		{Code: template.Copy, A: 3, B: 4, Line: 56},                      // 184
-		{Code: template.JumpFalse, A: 3, B: 190, Line: 56},               // 185
-		{Code: template.Field, A: 5, C: 30, Line: 56},                    // 186
-		{Code: template.LoadText, A: 6, C: 3, Line: 56},                  // 187 "pcc"
-		{Code: template.Has, A: 7, B: 5, C: 6, Line: 56},                 // 188
-		{Code: template.Copy, A: 3, B: 7, Line: 56},                      // 189
-		{Code: template.JumpFalse, A: 3, B: 193, Line: 56},               // 190
-		{Code: template.Fail, B: 873, C: 77, Line: 56},                   // 191 "the codecs of this model have other settings, which are not known well enough"
-		{Code: template.Print, A: 8, Line: 56},                           // 192
-		{Code: template.Field, A: 3, C: 25, Line: 57},                    // 193
-		{Code: template.Copy, A: 4, B: 3, Line: 57},                      // 194
-		{Code: template.Range, A: 4, B: 302, Line: 57},                   // 195
-		{Code: template.Item, A: 4, B: 6, C: 4, Line: 57},                // 196
-		{Code: template.Field, A: 7, B: 6, C: 10, Line: 58},              // 197
-		{Code: template.Copy, A: 8, B: 7, Line: 58},                      // 198
-		{Code: template.TextInt, A: 8, B: 950, C: 14, Line: 59},          // 199 "\r\nLINE_ENABLE_"
-		{Code: template.TextInt, A: 8, B: 964, C: 25, Line: 60},          // 200 "=\"Enabled\"\r\nPHONE_NUMBER_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 11, Line: 60},  // 201 "=\""
-		{Code: template.TextInt, A: 8, B: 991, C: 11, Line: 61},          // 202 "\"\r\nSIP_URI_"
-		{Code: template.TextInt, A: 8, B: 1002, C: 18, Line: 62},         // 203 "=\"\"\r\nDISPLAY_NAME_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 15, Line: 62},  // 204 "=\""
-		{Code: template.TextInt, A: 8, B: 1020, C: 14, Line: 63},         // 205 "\"\r\nSIP_AUTHID_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 12, Line: 63},  // 206 "=\""
-		{Code: template.TextInt, A: 8, B: 1034, C: 12, Line: 64},         // 207 "\"\r\nSIP_PASS_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 13, Line: 64},  // 208 "=\""
-		{Code: template.TextInt, A: 8, B: 1046, C: 18, Line: 65},         // 209 "\"\r\nSIP_RGSTR_ADDR_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 65},   // 210 "=\""
-		{Code: template.TextInt, A: 8, B: 1064, C: 18, Line: 66},         // 211 "\"\r\nSIP_RGSTR_PORT_"
-		{Code: template.Text, B: 989, C: 2, Line: 66},                    // 212 "=\""
-		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 66},             // 213
-		{Code: template.TextInt, A: 8, B: 1082, C: 17, Line: 67},         // 214 "\"\r\nSIP_PRXY_ADDR_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 67},   // 215 "=\""
-		{Code: template.TextInt, A: 8, B: 1099, C: 17, Line: 68},         // 216 "\"\r\nSIP_PRXY_PORT_"
-		{Code: template.Text, B: 989, C: 2, Line: 68},                    // 217 "=\""
-		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 68},             // 218
-		{Code: template.TextInt, A: 8, B: 1116, C: 18, Line: 69},         // 219 "\"\r\nSIP_PRSNC_ADDR_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 69},   // 220 "=\""
-		{Code: template.TextInt, A: 8, B: 1134, C: 18, Line: 70},         // 221 "\"\r\nSIP_PRSNC_PORT_"
-		{Code: template.Text, B: 989, C: 2, Line: 70},                    // 222 "=\""
-		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 70},             // 223
-		{Code: template.TextInt, A: 8, B: 1152, C: 17, Line: 71},         // 224 "\"\r\nSIP_SVCDOMAIN_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 71},   // 225 "=\""
-		{Code: template.Text, B: 419, C: 1, Line: 71},                    // 226 "\""
-		{Code: template.JumpField, A: 6, B: 235, C: 4, Line: 72},         // 227
-		{Code: template.TextInt, A: 8, B: 1169, C: 20, Line: 73},         // 228 "\r\nSIP_OUTPROXY_ADDR_"
-		{Code: template.TextField, A: 6, B: 989, C: 2, D: 4, Line: 73},   // 229 "=\""
-		{Code: template.TextInt, A: 8, B: 1189, C: 21, Line: 74},         // 230 "\"\r\nSIP_OUTPROXY_PORT_"
-		{Code: template.Text, B: 989, C: 2, Line: 74},                    // 231 "=\""
-		{Code: template.PrintFieldInt, A: 6, B: 5, Line: 74},             // 232
-		{Code: template.Text, B: 419, C: 1, Line: 74},                    // 233 "\""
-		{Code: template.Jump, B: 237, Line: 72},                          // 234
-		{Code: template.TextInt, A: 8, B: 1169, C: 20, Line: 76},         // 235 "\r\nSIP_OUTPROXY_ADDR_"
-		{Code: template.Text, B: 1210, C: 3, Line: 76},                   // 236 "=\"\""
-		{Code: template.TextInt, A: 8, B: 1213, C: 20, Line: 78},         // 237 "\r\nSIP_2NDPROXY_ADDR_"
-		{Code: template.TextInt, A: 8, B: 1233, C: 23, Line: 79},         // 238 "=\"\"\r\nSIP_2NDRGSTR_ADDR_"
-		{Code: template.TextInt, A: 8, B: 1256, C: 20, Line: 80},         // 239 "=\"\"\r\nSIP_DNSSRV_ENA_"
-		{Code: template.TextInt, A: 8, B: 1276, C: 20, Line: 81},         // 240 "=\"N\"\r\nSIP_TRANSPORT_"
-		{Code: template.Text, B: 989, C: 2, Line: 81},                    // 241 "=\""
-		{Code: template.Field, A: 9, B: 6, C: 3, Line: 81},               // 242
-		{Code: template.Lookup, A: 10, B: 9, C: 4, Line: 81},             // 243
-		{Code: template.Print, A: 10, Line: 81},                          // 244
-		{Code: template.TextInt, A: 8, B: 1296, C: 16, Line: 82},         // 245 "\"\r\nSIP_TLS_MODE_"
-		{Code: template.Text, B: 989, C: 2, Line: 82},                    // 246 "=\""
-		{Code: template.Field, A: 9, B: 6, C: 3, Line: 82},               // 247
-		{Code: template.LoadText, A: 11, B: 1312, C: 3, Line: 82},        // 248 "tls"
-		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 82},             // 249
-		{Code: template.JumpFalse, A: 10, B: 253, Line: 82},              // 250
-		{Code: template.Text, B: 1315, C: 1, Line: 82},                   // 251 "1"
-		{Code: template.Jump, B: 254, Line: 82},                          // 252
-		{Code: template.Text, B: 1316, C: 1, Line: 82},                   // 253 "0"
-		{Code: template.TextInt, A: 8, B: 1317, C: 21, Line: 83},         // 254 "\"\r\nSRTP_CONNECT_MODE_"
-		{Code: template.Text, B: 989, C: 2, Line: 83},                    // 255 "=\""
-		{Code: template.Field, A: 9, B: 6, C: 7, Line: 83},               // 256
-		{Code: template.Lookup, A: 10, B: 9, C: 3, Line: 83},             // 257
-		{Code: template.Print, A: 10, Line: 83},                          // 258
-		{Code: template.Text, B: 419, C: 1, Line: 83},                    // 259 "\""
-		{Code: template.TextInt, A: 8, B: 1338, C: 18, Line: 86},         // 260 "\r\nREG_EXPIRE_TIME_"
-		{Code: template.Text, B: 989, C: 2, Line: 86},                    // 261 "=\""
-		{Code: template.PrintFieldInt, A: 6, B: 16, Line: 86},            // 262
-		{Code: template.TextInt, A: 8, B: 1356, C: 21, Line: 87},         // 263 "\"\r\nREG_INTERVAL_RATE_"
-		{Code: template.TextInt, A: 8, B: 1377, C: 21, Line: 88},         // 264 "=\"90\"\r\nREG_RTX_INTVL_"
-		{Code: template.TextInt, A: 8, B: 1398, C: 23, Line: 89},         // 265 "=\"60\"\r\nSIP_SUBS_EXPIRE_"
-		{Code: template.Text, B: 989, C: 2, Line: 89},                    // 266 "=\""
-		{Code: template.PrintFieldInt, B: 22, Line: 89},                  // 267
-		{Code: template.TextInt, A: 8, B: 1421, C: 21, Line: 90},         // 268 "\"\r\nSUB_INTERVAL_RATE_"
-		{Code: template.TextInt, A: 8, B: 1442, C: 21, Line: 91},         // 269 "=\"90\"\r\nSUB_RTX_INTVL_"
-		{Code: template.TextInt, A: 8, B: 1463, C: 17, Line: 92},         // 270 "=\"60\"\r\nVM_NUMBER_"
-		{Code: template.Text, B: 989, C: 2, Line: 92},                    // 271 "=\""
-		{Code: template.Field, A: 9, B: 6, C: 8, Line: 92},               // 272
-		{Code: template.JumpFalse, A: 9, B: 275, Line: 92},               // 273
-		{Code: template.Print, A: 9, Line: 92},                           // 274
-		{Code: template.Text, B: 419, C: 1, Line: 92},                    // 275 "\""
-		{Code: template.Field, A: 9, C: 28, Line: 93},                    // 276
-		{Code: template.Copy, A: 10, B: 9, Line: 93},                     // 277
-		{Code: template.Range, A: 10, B: 301, Line: 93},                  // 278
-		{Code: template.Item, A: 10, B: 12, C: 10, Line: 93},             // 279
-		{Code: template.Text, B: 1480, C: 14, Line: 93},                  // 280 "\r\nCODEC_ENABLE"
-		{Code: template.Field, A: 13, B: 12, Line: 94},                   // 281
-		{Code: template.Lookup, A: 14, B: 13, Line: 94},                  // 282
-		{Code: template.Print, A: 14, Line: 94},                          // 283
-		{Code: template.TextInt, A: 8, B: 1494, C: 1, Line: 94},          // 284 "_"
-		{Code: template.Text, B: 989, C: 2, Line: 94},                    // 285 "=\""
-		{Code: template.JumpField, A: 12, B: 289, C: 1, Line: 94},        // 286
-		{Code: template.Text, B: 849, C: 1, Line: 94},                    // 287 "Y"
-		{Code: template.Jump, B: 290, Line: 94},                          // 288
-		{Code: template.Text, B: 848, C: 1, Line: 94},                    // 289 "N"
-		{Code: template.Text, B: 419, C: 1, Line: 94},                    // 290 "\""
-		{Code: template.JumpField, A: 12, B: 300, C: 1, Line: 95},        // 291
-		{Code: template.Text, B: 1495, C: 16, Line: 95},                  // 292 "\r\nCODEC_PRIORITY"
-		{Code: template.Field, A: 13, B: 12, Line: 96},                   // 293
-		{Code: template.Lookup, A: 14, B: 13, Line: 96},                  // 294
-		{Code: template.Print, A: 14, Line: 96},                          // 295
-		{Code: template.TextInt, A: 8, B: 1494, C: 1, Line: 96},          // 296 "_"
-		{Code: template.Text, B: 989, C: 2, Line: 96},                    // 297 "=\""
-		{Code: template.PrintFieldInt, A: 12, B: 2, Line: 96},            // 298
-		{Code: template.Text, B: 419, C: 1, Line: 96},                    // 299 "\""
-		{Code: template.Next, A: 10, B: 279, Line: 93},                   // 300
-		{Code: template.Next, A: 4, B: 196, Line: 57},                    // 301
-		{Code: template.Field, A: 3, C: 26, Line: 100},                   // 302
-		{Code: template.Copy, A: 4, B: 3, Line: 100},                     // 303
-		{Code: template.Range, A: 4, B: 318, Line: 100},                  // 304
-		{Code: template.Item, A: 4, B: 6, C: 4, Line: 100},               // 305
-		{Code: template.Text, B: 950, C: 14, Line: 100},                  // 306 "\r\nLINE_ENABLE_"
-		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 101},            // 307
-		{Code: template.Text, B: 1511, C: 26, Line: 101},                 // 308 "=\"Disabled\"\r\nPHONE_NUMBER_"
-		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 102},            // 309
-		{Code: template.Text, B: 1002, C: 18, Line: 102},                 // 310 "=\"\"\r\nDISPLAY_NAME_"
-		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 103},            // 311
-		{Code: template.Text, B: 1537, C: 16, Line: 103},                 // 312 "=\"\"\r\nSIP_AUTHID_"
-		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 104},            // 313
-		{Code: template.Text, B: 1553, C: 14, Line: 104},                 // 314 "=\"\"\r\nSIP_PASS_"
-		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 105},            // 315
-		{Code: template.Text, B: 1210, C: 3, Line: 105},                  // 316 "=\"\""
-		{Code: template.Next, A: 4, B: 305, Line: 100},                   // 317
-		{Code: template.Field, A: 3, C: 30, Line: 107},                   // 318
-		{Code: template.LoadText, A: 4, B: 1567, C: 2, Line: 107},        // 319 "ut"
-		{Code: template.Has, A: 5, B: 3, C: 4, Line: 107},                // 320
-		{Code: template.Copy, A: 6, B: 5, Line: 107},                     // 321
-		{Code: template.Field, A: 7, C: 4, Line: 108},                    // 322
-		{Code: template.Copy, A: 8, B: 7, Line: 108},                     // 323
-		{Code: template.Range, A: 8, B: 398, Line: 108},                  // 324
-		{Code: template.Item, A: 8, B: 10, C: 8, Line: 108},              // 325
-		{Code: template.JumpField, A: 10, B: 329, C: 6, Line: 109},       // 326
-		{Code: template.Fail, B: 1569, C: 67, Line: 109},                 // 327 "a key has no pickup code of its own here: the phone has one for all"
-		{Code: template.Print, A: 11, Line: 109},                         // 328
-		{Code: template.LoadText, A: 11, B: 1636, C: 4, Line: 110},       // 329 "FLEX"
-		{Code: template.Copy, A: 12, B: 11, Line: 110},                   // 330
-		{Code: template.JumpField, A: 10, B: 334, Line: 110},             // 331
-		{Code: template.LoadText, A: 13, B: 1640, C: 3, Line: 110},       // 332 "DSS"
-		{Code: template.Copy, A: 12, B: 13, Line: 110},                   // 333
-		{Code: template.Field, A: 13, B: 10, C: 2, Line: 111},            // 334
-		{Code: template.Lookup, A: 14, B: 13, C: 1, Line: 111},           // 335
-		{Code: template.Copy, A: 15, B: 14, Line: 111},                   // 336
-		{Code: template.JumpFalse, A: 6, B: 341, Line: 112},              // 337
-		{Code: template.Field, A: 16, B: 10, C: 2, Line: 112},            // 338
-		{Code: template.Lookup, A: 17, B: 16, C: 5, Line: 112},           // 339
-		{Code: template.Copy, A: 15, B: 17, Line: 112},                   // 340
-		{Code: template.Field, A: 17, B: 10, C: 4, Line: 113},            // 341
-		{Code: template.Not, A: 18, B: 17, Line: 113},                    // 342
-		{Code: template.Copy, A: 16, B: 18, Line: 113},                   // 343
-		{Code: template.JumpFalse, A: 16, B: 352, Line: 113},             // 344
-		{Code: template.Field, A: 19, B: 10, C: 2, Line: 113},            // 345
-		{Code: template.LoadText, A: 21, B: 1643, C: 9, Line: 113},       // 346 "voicemail"
-		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 113},           // 347
-		{Code: template.JumpTrue, A: 20, B: 351, Line: 113},              // 348
-		{Code: template.LoadText, A: 22, B: 1652, C: 12, Line: 113},      // 349 "group-pickup"
-		{Code: template.Equal, A: 20, B: 19, C: 22, Line: 113},           // 350
-		{Code: template.Copy, A: 16, B: 20, Line: 113},                   // 351
-		{Code: template.JumpFalse, A: 16, B: 355, Line: 113},             // 352
-		{Code: template.Fail, B: 1664, C: 46, Line: 113},                 // 353 "this key needs the number to dial as its value"
-		{Code: template.Print, A: 23, Line: 113},                         // 354
-		{Code: template.Text, B: 1710, C: 2, Line: 113},                  // 355 "\r\n"
-		{Code: template.Print, A: 12, Line: 114},                         // 356
-		{Code: template.Text, B: 1712, C: 20, Line: 114},                 // 357 "_BUTTON_FACILITY_ACT"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 114},           // 358
-		{Code: template.Text, B: 989, C: 2, Line: 114},                   // 359 "=\""
-		{Code: template.Print, A: 15, Line: 114},                         // 360
-		{Code: template.Text, B: 1732, C: 3, Line: 114},                  // 361 "\"\r\n"
-		{Code: template.Print, A: 12, Line: 115},                         // 362
-		{Code: template.Text, B: 1735, C: 20, Line: 115},                 // 363 "_BUTTON_FACILITY_ARG"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 115},           // 364
-		{Code: template.Text, B: 989, C: 2, Line: 115},                   // 365 "=\""
-		{Code: template.Field, A: 16, B: 10, C: 2, Line: 116},            // 366
-		{Code: template.LoadText, A: 18, B: 1755, C: 4, Line: 116},       // 367 "line"
-		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 116},           // 368
-		{Code: template.JumpFalse, A: 17, B: 374, Line: 116},             // 369
-		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 116},           // 370
-		{Code: template.JumpFalse, A: 6, B: 374, Line: 116},              // 371
-		{Code: template.Text, B: 1759, C: 1, Line: 116},                  // 372 ","
-		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 116},           // 373
-		{Code: template.Field, A: 16, B: 10, C: 2, Line: 117},            // 374
-		{Code: template.LoadText, A: 18, B: 1760, C: 3, Line: 117},       // 375 "blf"
-		{Code: template.Equal, A: 17, B: 16, C: 18, Line: 117},           // 376
-		{Code: template.JumpFalse, A: 17, B: 379, Line: 117},             // 377
-		{Code: template.PrintField, A: 10, B: 4, Line: 117},              // 378
-		{Code: template.Text, B: 1732, C: 3, Line: 117},                  // 379 "\"\r\n"
-		{Code: template.Print, A: 12, Line: 118},                         // 380
-		{Code: template.Text, B: 1763, C: 18, Line: 118},                 // 381 "_BUTTON_QUICK_DIAL"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 118},           // 382
-		{Code: template.Text, B: 989, C: 2, Line: 118},                   // 383 "=\""
-		{Code: template.LoadText, A: 17, B: 1781, C: 26, Line: 118},      // 384 "X_PANASONIC_IPTEL_ONETOUCH"
-		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 118},           // 385
-		{Code: template.JumpFalse, A: 16, B: 388, Line: 118},             // 386
-		{Code: template.PrintField, A: 10, B: 4, Line: 118},              // 387
-		{Code: template.Text, B: 1732, C: 3, Line: 118},                  // 388 "\"\r\n"
-		{Code: template.Print, A: 12, Line: 119},                         // 389
-		{Code: template.Text, B: 1807, C: 13, Line: 119},                 // 390 "_BUTTON_LABEL"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 119},           // 391
-		{Code: template.Text, B: 989, C: 2, Line: 119},                   // 392 "=\""
-		{Code: template.Field, A: 16, B: 10, C: 5, Line: 119},            // 393
-		{Code: template.JumpFalse, A: 16, B: 396, Line: 119},             // 394
-		{Code: template.Print, A: 16, Line: 119},                         // 395
-		{Code: template.Text, B: 419, C: 1, Line: 119},                   // 396 "\""
-		{Code: template.Next, A: 8, B: 325, Line: 108},                   // 397
-		{Code: template.Field, A: 7, C: 27, Line: 121},                   // 398
-		{Code: template.Copy, A: 8, B: 7, Line: 121},                     // 399
-		{Code: template.Range, A: 8, B: 425, Line: 121},                  // 400
-		{Code: template.Item, A: 8, B: 10, C: 8, Line: 121},              // 401
-		{Code: template.LoadText, A: 11, B: 1636, C: 4, Line: 122},       // 402 "FLEX"
-		{Code: template.Copy, A: 12, B: 11, Line: 122},                   // 403
-		{Code: template.JumpField, A: 10, B: 407, Line: 122},             // 404
-		{Code: template.LoadText, A: 13, B: 1640, C: 3, Line: 122},       // 405 "DSS"
-		{Code: template.Copy, A: 12, B: 13, Line: 122},                   // 406
-		{Code: template.Text, B: 1710, C: 2, Line: 122},                  // 407 "\r\n"
-		{Code: template.Print, A: 12, Line: 123},                         // 408
-		{Code: template.Text, B: 1712, C: 20, Line: 123},                 // 409 "_BUTTON_FACILITY_ACT"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 123},           // 410
-		{Code: template.Text, B: 1820, C: 5, Line: 123},                  // 411 "=\"\"\r\n"
-		{Code: template.Print, A: 12, Line: 124},                         // 412
-		{Code: template.Text, B: 1735, C: 20, Line: 124},                 // 413 "_BUTTON_FACILITY_ARG"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 124},           // 414
-		{Code: template.Text, B: 1820, C: 5, Line: 124},                  // 415 "=\"\"\r\n"
-		{Code: template.Print, A: 12, Line: 125},                         // 416
-		{Code: template.Text, B: 1763, C: 18, Line: 125},                 // 417 "_BUTTON_QUICK_DIAL"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 125},           // 418
-		{Code: template.Text, B: 1820, C: 5, Line: 125},                  // 419 "=\"\"\r\n"
-		{Code: template.Print, A: 12, Line: 126},                         // 420
-		{Code: template.Text, B: 1807, C: 13, Line: 126},                 // 421 "_BUTTON_LABEL"
-		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 126},           // 422
-		{Code: template.Text, B: 1210, C: 3, Line: 126},                  // 423 "=\"\""
-		{Code: template.Next, A: 8, B: 401, Line: 121},                   // 424
-		{Code: template.Field, A: 7, C: 29, Line: 128},                   // 425
-		{Code: template.Copy, A: 8, B: 7, Line: 128},                     // 426
-		{Code: template.Range, A: 8, B: 433, Line: 128},                  // 427
-		{Code: template.Item, A: 8, B: 10, C: 8, Line: 128},              // 428
-		{Code: template.TextField, A: 10, B: 1710, C: 2, Line: 129},      // 429 "\r\n"
-		{Code: template.TextField, A: 10, B: 989, C: 2, D: 1, Line: 129}, // 430 "=\""
-		{Code: template.Text, B: 419, C: 1, Line: 129},                   // 431 "\""
-		{Code: template.Next, A: 8, B: 428, Line: 128},                   // 432
-		{Code: template.Text, B: 1710, C: 2, Line: 130},                  // 433 "\r\n"
-		{Code: template.Text, B: 1710, C: 2, Line: 131},                  // 434 "\r\n"
+		{Code: template.Field, A: 1, C: 30, Line: 4},                    // 0
+		{Code: template.LoadText, A: 2, C: 3, Line: 4},                  // 1 "pcc"
+		{Code: template.Has, A: 3, B: 1, C: 2, Line: 4},                 // 2
+		{Code: template.JumpFalse, A: 3, B: 6, Line: 4},                 // 3
+		{Code: template.Text, B: 3, C: 53, Line: 4},                     // 4 "# PCC Standard Format File # DO NOT CHANGE THIS LINE!"
+		{Code: template.Jump, B: 7, Line: 4},                            // 5
+		{Code: template.Text, B: 56, C: 69, Line: 4},                    // 6 "# Panasonic SIP Phone Standard Format File # DO NOT CHANGE THIS LINE!"
+		{Code: template.TextField, B: 125, C: 48, D: 31, Line: 7},       // 7 "\r\nPROVISION_ENABLE=\"Y\"\r\nCFG_STANDARD_FILE_PATH=\""
+		{Code: template.Text, B: 173, C: 3, Line: 7},                    // 8 "://"
+		{Code: template.Field, A: 1, C: 20, Line: 7},                    // 9
+		{Code: template.JumpFalse, A: 1, B: 15, Line: 7},                // 10
+		{Code: template.PrintField, B: 16, Line: 7},                     // 11
+		{Code: template.Text, B: 176, C: 1, Line: 7},                    // 12 ":"
+		{Code: template.Print, A: 1, Line: 7},                           // 13
+		{Code: template.Text, B: 177, C: 1, Line: 7},                    // 14 "@"
+		{Code: template.PrintField, B: 32, Line: 7},                     // 15
+		{Code: template.TextField, B: 178, C: 7, D: 17, Line: 7},        // 16 "/Config"
+		{Code: template.Text, B: 185, C: 92, Line: 7},                   // 17 ".cfg\"\r\nCFG_PRODUCT_FILE_PATH=\"\"\r\nCFG_MASTER_FILE_PATH=\"\"\r\nCFG_CYCLIC=\"Y\"\r\nCFG_CYCLIC_INTVL=\""
+		{Code: template.PrintFieldInt, B: 21, Line: 11},                 // 18
+		{Code: template.Text, B: 277, C: 76, Line: 11},                  // 19 "\"\r\nCFG_RTRY_INTVL=\"30\"\r\nCFG_RESYNC_TIME=\"\"\r\nCFG_RESYNC_FROM_SIP=\"check-sync\""
+		{Code: template.JumpField, B: 24, C: 12, Line: 15},              // 20
+		{Code: template.TextField, B: 353, C: 66, D: 12, Line: 18},      // 21 "\r\nFIRM_UPGRADE_ENABLE=\"Y\"\r\nFIRM_UPGRADE_AUTO=\"Y\"\r\nFIRM_FILE_PATH=\""
+		{Code: template.Text, B: 419, C: 1, Line: 18},                   // 22 "\""
+		{Code: template.Jump, B: 25, Line: 15},                          // 23
+		{Code: template.Text, B: 420, C: 25, Line: 19},                  // 24 "\r\nFIRM_UPGRADE_ENABLE=\"N\""
+		{Code: template.Field, A: 1, C: 8, Line: 22},                    // 25
+		{Code: template.JumpFalse, A: 1, B: 30, Line: 22},               // 26
+		{Code: template.Text, B: 445, C: 14, Line: 22},                  // 27 "\r\nADMIN_PASS=\""
+		{Code: template.Print, A: 1, Line: 23},                          // 28
+		{Code: template.Text, B: 419, C: 1, Line: 23},                   // 29 "\""
+		{Code: template.Field, A: 1, C: 6, Line: 25},                    // 30
+		{Code: template.JumpFalse, A: 1, B: 36, Line: 25},               // 31
+		{Code: template.Text, B: 459, C: 20, Line: 25},                  // 32 "\r\nDEFAULT_LANGUAGE=\""
+		{Code: template.Lookup, A: 2, B: 1, C: 2, Line: 26},             // 33
+		{Code: template.Print, A: 2, Line: 26},                          // 34
+		{Code: template.Text, B: 419, C: 1, Line: 26},                   // 35 "\""
+		{Code: template.Field, A: 1, C: 7, Line: 28},                    // 36
+		{Code: template.Copy, A: 2, B: 1, Line: 28},                     // 37
+		{Code: template.Range, A: 2, B: 45, Line: 28},                   // 38
+		{Code: template.Item, A: 2, B: 4, C: 5, Line: 28},               // 39
+		{Code: template.Not, A: 6, B: 5, Line: 29},                      // 40
+		{Code: template.JumpFalse, A: 6, B: 44, Line: 29},               // 41
+		{Code: template.TextField, A: 4, B: 479, C: 12, Line: 30},       // 42 "\r\nNTP_ADDR=\""
+		{Code: template.Text, B: 419, C: 1, Line: 30},                   // 43 "\""
+		{Code: template.Next, A: 2, B: 39, Line: 28},                    // 44
+		{Code: template.Field, A: 1, C: 24, Line: 33},                   // 45
+		{Code: template.JumpFalse, A: 1, B: 165, Line: 33},              // 46
+		{Code: template.Text, B: 491, C: 39, Line: 33},                  // 47 "\r\nLOCAL_TIME_ZONE_POSIX=\"\"\r\nTIME_ZONE=\""
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 139},             // 48
+		{Code: template.Copy, A: 2, B: 3, Line: 139},                    // 49
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 140},               // 50
+		{Code: template.Copy, A: 2, B: 3, Line: 140},                    // 51
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 140},             // 52
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 140},               // 53
+		{Code: template.Copy, A: 2, B: 4, Line: 140},                    // 54
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 140},               // 55
+		{Code: template.Copy, A: 2, B: 3, Line: 140},                    // 56
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 140},             // 57
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 140},               // 58
+		{Code: template.Copy, A: 2, B: 4, Line: 140},                    // 59
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 140},               // 60
+		{Code: template.Copy, A: 2, B: 3, Line: 140},                    // 61
+		{Code: template.Field, A: 3, B: 1, C: 2, Line: 140},             // 62
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 140},               // 63
+		{Code: template.Copy, A: 2, B: 4, Line: 140},                    // 64
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 141},               // 65
+		{Code: template.Copy, A: 2, B: 3, Line: 141},                    // 66
+		{Code: template.Add, A: 3, B: 2, C: 2, Line: 141},               // 67
+		{Code: template.Copy, A: 2, B: 3, Line: 141},                    // 68
+		{Code: template.Field, A: 3, B: 1, C: 3, Line: 141},             // 69
+		{Code: template.Add, A: 4, B: 2, C: 3, Line: 141},               // 70
+		{Code: template.Copy, A: 2, B: 4, Line: 141},                    // 71
+		{Code: template.Copy, A: 3, B: 2, Line: 141},                    // 72
+		{Code: template.JumpFalse, A: 3, B: 78, Line: 141},              // 73
+		{Code: template.Field, A: 4, B: 1, C: 1, Line: 141},             // 74
+		{Code: template.LoadText, A: 6, B: 530, C: 1, Line: 141},        // 75 "-"
+		{Code: template.Equal, A: 5, B: 4, C: 6, Line: 141},             // 76
+		{Code: template.Copy, A: 3, B: 5, Line: 141},                    // 77
+		{Code: template.JumpFalse, A: 3, B: 80, Line: 141},              // 78
+		{Code: template.Text, B: 530, C: 1, Line: 141},                  // 79 "-"
+		{Code: template.PrintInt, A: 2, Line: 141},                      // 80
+		{Code: template.Text, B: 419, C: 1, Line: 35},                   // 81 "\""
+		{Code: template.JumpField, A: 1, B: 164, C: 4, Line: 36},        // 82
+		{Code: template.Field, A: 3, B: 1, C: 6, Line: 37},              // 83
+		{Code: template.Field, A: 4, B: 3, C: 5, Line: 37},              // 84
+		{Code: template.Copy, A: 2, B: 4, Line: 37},                     // 85
+		{Code: template.JumpFalse, A: 2, B: 90, Line: 37},               // 86
+		{Code: template.Field, A: 5, B: 1, C: 7, Line: 37},              // 87
+		{Code: template.Field, A: 6, B: 5, C: 5, Line: 37},              // 88
+		{Code: template.Copy, A: 2, B: 6, Line: 37},                     // 89
+		{Code: template.Not, A: 7, B: 2, Line: 37},                      // 90
+		{Code: template.JumpFalse, A: 7, B: 94, Line: 37},               // 91
+		{Code: template.Fail, B: 531, C: 67, Line: 37},                  // 92 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 8, Line: 37},                          // 93
+		{Code: template.Text, B: 598, C: 30, Line: 37},                  // 94 "\r\nDST_ENABLE=\"Y\"\r\nDST_OFFSET=\""
+		{Code: template.PrintFieldInt, A: 1, B: 5, Line: 39},            // 95
+		{Code: template.Text, B: 628, C: 20, Line: 39},                  // 96 "\"\r\nDST_START_MONTH=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 40},              // 97
+		{Code: template.PrintFieldInt, A: 2, Line: 40},                  // 98
+		{Code: template.Text, B: 648, C: 26, Line: 40},                  // 99 "\"\r\nDST_START_ORDINAL_DAY=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 41},              // 100
+		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 41},            // 101
+		{Code: template.Text, B: 674, C: 26, Line: 41},                  // 102 "\"\r\nDST_START_DAY_OF_WEEK=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 42},              // 103
+		{Code: template.PrintFieldInt, A: 2, B: 2, Line: 42},            // 104
+		{Code: template.Text, B: 700, C: 19, Line: 42},                  // 105 "\"\r\nDST_START_TIME=\""
+		{Code: template.Field, A: 2, B: 1, C: 6, Line: 43},              // 106
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 134},             // 107
+		{Code: template.Copy, A: 3, B: 4, Line: 134},                    // 108
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 135},               // 109
+		{Code: template.Copy, A: 3, B: 4, Line: 135},                    // 110
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 135},             // 111
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 135},               // 112
+		{Code: template.Copy, A: 3, B: 5, Line: 135},                    // 113
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 135},               // 114
+		{Code: template.Copy, A: 3, B: 4, Line: 135},                    // 115
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 135},             // 116
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 135},               // 117
+		{Code: template.Copy, A: 3, B: 5, Line: 135},                    // 118
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 135},               // 119
+		{Code: template.Copy, A: 3, B: 4, Line: 135},                    // 120
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 135},             // 121
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 135},               // 122
+		{Code: template.Copy, A: 3, B: 5, Line: 135},                    // 123
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 136},               // 124
+		{Code: template.Copy, A: 3, B: 4, Line: 136},                    // 125
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 136},               // 126
+		{Code: template.Copy, A: 3, B: 4, Line: 136},                    // 127
+		{Code: template.PrintInt, A: 3, Line: 136},                      // 128
+		{Code: template.Text, B: 719, C: 19, Line: 43},                  // 129 "\"\r\nDST_STOP_MONTH=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 44},              // 130
+		{Code: template.PrintFieldInt, A: 2, Line: 44},                  // 131
+		{Code: template.Text, B: 738, C: 25, Line: 44},                  // 132 "\"\r\nDST_STOP_ORDINAL_DAY=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 45},              // 133
+		{Code: template.PrintFieldInt, A: 2, B: 1, Line: 45},            // 134
+		{Code: template.Text, B: 763, C: 25, Line: 45},                  // 135 "\"\r\nDST_STOP_DAY_OF_WEEK=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 46},              // 136
+		{Code: template.PrintFieldInt, A: 2, B: 2, Line: 46},            // 137
+		{Code: template.Text, B: 788, C: 18, Line: 46},                  // 138 "\"\r\nDST_STOP_TIME=\""
+		{Code: template.Field, A: 2, B: 1, C: 7, Line: 47},              // 139
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 134},             // 140
+		{Code: template.Copy, A: 3, B: 4, Line: 134},                    // 141
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 135},               // 142
+		{Code: template.Copy, A: 3, B: 4, Line: 135},                    // 143
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 135},             // 144
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 135},               // 145
+		{Code: template.Copy, A: 3, B: 5, Line: 135},                    // 146
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 135},               // 147
+		{Code: template.Copy, A: 3, B: 4, Line: 135},                    // 148
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 135},             // 149
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 135},               // 150
+		{Code: template.Copy, A: 3, B: 5, Line: 135},                    // 151
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 135},               // 152
+		{Code: template.Copy, A: 3, B: 4, Line: 135},                    // 153
+		{Code: template.Field, A: 4, B: 2, C: 4, Line: 135},             // 154
+		{Code: template.Add, A: 5, B: 3, C: 4, Line: 135},               // 155
+		{Code: template.Copy, A: 3, B: 5, Line: 135},                    // 156
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 136},               // 157
+		{Code: template.Copy, A: 3, B: 4, Line: 136},                    // 158
+		{Code: template.Add, A: 4, B: 3, C: 3, Line: 136},               // 159
+		{Code: template.Copy, A: 3, B: 4, Line: 136},                    // 160
+		{Code: template.PrintInt, A: 3, Line: 136},                      // 161
+		{Code: template.Text, B: 419, C: 1, Line: 47},                   // 162 "\""
+		{Code: template.Jump, B: 165, Line: 36},                         // 163
+		{Code: template.Text, B: 806, C: 16, Line: 48},                  // 164 "\r\nDST_ENABLE=\"N\""
+		{Code: template.Text, B: 822, C: 26, Line: 51},                  // 165 "\r\nNUM_PLAN_PICKUP_DIRECT=\""
+		{Code: template.Field, A: 1, C: 10, Line: 52},                   // 166
+		{Code: template.JumpFalse, A: 1, B: 169, Line: 52},              // 167
+		{Code: template.Print, A: 1, Line: 52},                          // 168
+		{Code: template.Text, B: 419, C: 1, Line: 52},                   // 169 "\""
+		{Code: template.LoadText, A: 2, B: 848, C: 1, Line: 53},         // 170 "N"
+		{Code: template.Copy, A: 1, B: 2, Line: 53},                     // 171
+		{Code: template.Field, A: 2, C: 25, Line: 54},                   // 172
+		{Code: template.Copy, A: 3, B: 2, Line: 54},                     // 173
+		{Code: template.Range, A: 3, B: 180, Line: 54},                  // 174
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 54},               // 175
+		{Code: template.JumpField, A: 5, B: 179, C: 9, Line: 54},        // 176
+		{Code: template.LoadText, A: 6, B: 849, C: 1, Line: 54},         // 177 "Y"
+		{Code: template.Copy, A: 1, B: 6, Line: 54},                     // 178
+		{Code: template.Next, A: 3, B: 175, Line: 54},                   // 179
+		{Code: template.Text, B: 850, C: 23, Line: 54},                  // 180 "\r\nVM_SUBSCRIBE_ENABLE=\""
+		{Code: template.Print, A: 1, Line: 55},                          // 181
+		{Code: template.Text, B: 419, C: 1, Line: 55},                   // 182 "\""
+		{Code: template.Field, A: 3, C: 28, Line: 56},                   // 183
+		{Code: template.Copy, A: 2, B: 3, Line: 56},                     // 184
+		{Code: template.JumpFalse, A: 2, B: 190, Line: 56},              // 185
+		{Code: template.Field, A: 4, C: 30, Line: 56},                   // 186
+		{Code: template.LoadText, A: 5, C: 3, Line: 56},                 // 187 "pcc"
+		{Code: template.Has, A: 6, B: 4, C: 5, Line: 56},                // 188
+		{Code: template.Copy, A: 2, B: 6, Line: 56},                     // 189
+		{Code: template.JumpFalse, A: 2, B: 193, Line: 56},              // 190
+		{Code: template.Fail, B: 873, C: 77, Line: 56},                  // 191 "the codecs of this model have other settings, which are not known well enough"
+		{Code: template.Print, A: 7, Line: 56},                          // 192
+		{Code: template.Field, A: 2, C: 25, Line: 57},                   // 193
+		{Code: template.Copy, A: 3, B: 2, Line: 57},                     // 194
+		{Code: template.Range, A: 3, B: 302, Line: 57},                  // 195
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 57},               // 196
+		{Code: template.Field, A: 7, B: 5, C: 10, Line: 58},             // 197
+		{Code: template.Copy, A: 6, B: 7, Line: 58},                     // 198
+		{Code: template.TextInt, A: 6, B: 950, C: 14, Line: 59},         // 199 "\r\nLINE_ENABLE_"
+		{Code: template.TextInt, A: 6, B: 964, C: 25, Line: 60},         // 200 "=\"Enabled\"\r\nPHONE_NUMBER_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 11, Line: 60}, // 201 "=\""
+		{Code: template.TextInt, A: 6, B: 991, C: 11, Line: 61},         // 202 "\"\r\nSIP_URI_"
+		{Code: template.TextInt, A: 6, B: 1002, C: 18, Line: 62},        // 203 "=\"\"\r\nDISPLAY_NAME_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 15, Line: 62}, // 204 "=\""
+		{Code: template.TextInt, A: 6, B: 1020, C: 14, Line: 63},        // 205 "\"\r\nSIP_AUTHID_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 12, Line: 63}, // 206 "=\""
+		{Code: template.TextInt, A: 6, B: 1034, C: 12, Line: 64},        // 207 "\"\r\nSIP_PASS_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 13, Line: 64}, // 208 "=\""
+		{Code: template.TextInt, A: 6, B: 1046, C: 18, Line: 65},        // 209 "\"\r\nSIP_RGSTR_ADDR_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 1, Line: 65},  // 210 "=\""
+		{Code: template.TextInt, A: 6, B: 1064, C: 18, Line: 66},        // 211 "\"\r\nSIP_RGSTR_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 66},                   // 212 "=\""
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 66},            // 213
+		{Code: template.TextInt, A: 6, B: 1082, C: 17, Line: 67},        // 214 "\"\r\nSIP_PRXY_ADDR_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 1, Line: 67},  // 215 "=\""
+		{Code: template.TextInt, A: 6, B: 1099, C: 17, Line: 68},        // 216 "\"\r\nSIP_PRXY_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 68},                   // 217 "=\""
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 68},            // 218
+		{Code: template.TextInt, A: 6, B: 1116, C: 18, Line: 69},        // 219 "\"\r\nSIP_PRSNC_ADDR_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 1, Line: 69},  // 220 "=\""
+		{Code: template.TextInt, A: 6, B: 1134, C: 18, Line: 70},        // 221 "\"\r\nSIP_PRSNC_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 70},                   // 222 "=\""
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 70},            // 223
+		{Code: template.TextInt, A: 6, B: 1152, C: 17, Line: 71},        // 224 "\"\r\nSIP_SVCDOMAIN_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 1, Line: 71},  // 225 "=\""
+		{Code: template.Text, B: 419, C: 1, Line: 71},                   // 226 "\""
+		{Code: template.JumpField, A: 5, B: 235, C: 4, Line: 72},        // 227
+		{Code: template.TextInt, A: 6, B: 1169, C: 20, Line: 73},        // 228 "\r\nSIP_OUTPROXY_ADDR_"
+		{Code: template.TextField, A: 5, B: 989, C: 2, D: 4, Line: 73},  // 229 "=\""
+		{Code: template.TextInt, A: 6, B: 1189, C: 21, Line: 74},        // 230 "\"\r\nSIP_OUTPROXY_PORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 74},                   // 231 "=\""
+		{Code: template.PrintFieldInt, A: 5, B: 5, Line: 74},            // 232
+		{Code: template.Text, B: 419, C: 1, Line: 74},                   // 233 "\""
+		{Code: template.Jump, B: 237, Line: 72},                         // 234
+		{Code: template.TextInt, A: 6, B: 1169, C: 20, Line: 76},        // 235 "\r\nSIP_OUTPROXY_ADDR_"
+		{Code: template.Text, B: 1210, C: 3, Line: 76},                  // 236 "=\"\""
+		{Code: template.TextInt, A: 6, B: 1213, C: 20, Line: 78},        // 237 "\r\nSIP_2NDPROXY_ADDR_"
+		{Code: template.TextInt, A: 6, B: 1233, C: 23, Line: 79},        // 238 "=\"\"\r\nSIP_2NDRGSTR_ADDR_"
+		{Code: template.TextInt, A: 6, B: 1256, C: 20, Line: 80},        // 239 "=\"\"\r\nSIP_DNSSRV_ENA_"
+		{Code: template.TextInt, A: 6, B: 1276, C: 20, Line: 81},        // 240 "=\"N\"\r\nSIP_TRANSPORT_"
+		{Code: template.Text, B: 989, C: 2, Line: 81},                   // 241 "=\""
+		{Code: template.Field, A: 7, B: 5, C: 3, Line: 81},              // 242
+		{Code: template.Lookup, A: 8, B: 7, C: 4, Line: 81},             // 243
+		{Code: template.Print, A: 8, Line: 81},                          // 244
+		{Code: template.TextInt, A: 6, B: 1296, C: 16, Line: 82},        // 245 "\"\r\nSIP_TLS_MODE_"
+		{Code: template.Text, B: 989, C: 2, Line: 82},                   // 246 "=\""
+		{Code: template.Field, A: 7, B: 5, C: 3, Line: 82},              // 247
+		{Code: template.LoadText, A: 9, B: 1312, C: 3, Line: 82},        // 248 "tls"
+		{Code: template.Equal, A: 8, B: 7, C: 9, Line: 82},              // 249
+		{Code: template.JumpFalse, A: 8, B: 253, Line: 82},              // 250
+		{Code: template.Text, B: 1315, C: 1, Line: 82},                  // 251 "1"
+		{Code: template.Jump, B: 254, Line: 82},                         // 252
+		{Code: template.Text, B: 1316, C: 1, Line: 82},                  // 253 "0"
+		{Code: template.TextInt, A: 6, B: 1317, C: 21, Line: 83},        // 254 "\"\r\nSRTP_CONNECT_MODE_"
+		{Code: template.Text, B: 989, C: 2, Line: 83},                   // 255 "=\""
+		{Code: template.Field, A: 7, B: 5, C: 7, Line: 83},              // 256
+		{Code: template.Lookup, A: 8, B: 7, C: 3, Line: 83},             // 257
+		{Code: template.Print, A: 8, Line: 83},                          // 258
+		{Code: template.Text, B: 419, C: 1, Line: 83},                   // 259 "\""
+		{Code: template.TextInt, A: 6, B: 1338, C: 18, Line: 86},        // 260 "\r\nREG_EXPIRE_TIME_"
+		{Code: template.Text, B: 989, C: 2, Line: 86},                   // 261 "=\""
+		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 86},           // 262
+		{Code: template.TextInt, A: 6, B: 1356, C: 21, Line: 87},        // 263 "\"\r\nREG_INTERVAL_RATE_"
+		{Code: template.TextInt, A: 6, B: 1377, C: 21, Line: 88},        // 264 "=\"90\"\r\nREG_RTX_INTVL_"
+		{Code: template.TextInt, A: 6, B: 1398, C: 23, Line: 89},        // 265 "=\"60\"\r\nSIP_SUBS_EXPIRE_"
+		{Code: template.Text, B: 989, C: 2, Line: 89},                   // 266 "=\""
+		{Code: template.PrintFieldInt, B: 22, Line: 89},                 // 267
+		{Code: template.TextInt, A: 6, B: 1421, C: 21, Line: 90},        // 268 "\"\r\nSUB_INTERVAL_RATE_"
+		{Code: template.TextInt, A: 6, B: 1442, C: 21, Line: 91},        // 269 "=\"90\"\r\nSUB_RTX_INTVL_"
+		{Code: template.TextInt, A: 6, B: 1463, C: 17, Line: 92},        // 270 "=\"60\"\r\nVM_NUMBER_"
+		{Code: template.Text, B: 989, C: 2, Line: 92},                   // 271 "=\""
+		{Code: template.Field, A: 7, B: 5, C: 8, Line: 92},              // 272
+		{Code: template.JumpFalse, A: 7, B: 275, Line: 92},              // 273
+		{Code: template.Print, A: 7, Line: 92},                          // 274
+		{Code: template.Text, B: 419, C: 1, Line: 92},                   // 275 "\""
+		{Code: template.Field, A: 7, C: 28, Line: 93},                   // 276
+		{Code: template.Copy, A: 8, B: 7, Line: 93},                     // 277
+		{Code: template.Range, A: 8, B: 301, Line: 93},                  // 278
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 93},              // 279
+		{Code: template.Text, B: 1480, C: 14, Line: 93},                 // 280 "\r\nCODEC_ENABLE"
+		{Code: template.Field, A: 11, B: 10, Line: 94},                  // 281
+		{Code: template.Lookup, A: 12, B: 11, Line: 94},                 // 282
+		{Code: template.Print, A: 12, Line: 94},                         // 283
+		{Code: template.TextInt, A: 6, B: 1494, C: 1, Line: 94},         // 284 "_"
+		{Code: template.Text, B: 989, C: 2, Line: 94},                   // 285 "=\""
+		{Code: template.JumpField, A: 10, B: 289, C: 1, Line: 94},       // 286
+		{Code: template.Text, B: 849, C: 1, Line: 94},                   // 287 "Y"
+		{Code: template.Jump, B: 290, Line: 94},                         // 288
+		{Code: template.Text, B: 848, C: 1, Line: 94},                   // 289 "N"
+		{Code: template.Text, B: 419, C: 1, Line: 94},                   // 290 "\""
+		{Code: template.JumpField, A: 10, B: 300, C: 1, Line: 95},       // 291
+		{Code: template.Text, B: 1495, C: 16, Line: 95},                 // 292 "\r\nCODEC_PRIORITY"
+		{Code: template.Field, A: 11, B: 10, Line: 96},                  // 293
+		{Code: template.Lookup, A: 12, B: 11, Line: 96},                 // 294
+		{Code: template.Print, A: 12, Line: 96},                         // 295
+		{Code: template.TextInt, A: 6, B: 1494, C: 1, Line: 96},         // 296 "_"
+		{Code: template.Text, B: 989, C: 2, Line: 96},                   // 297 "=\""
+		{Code: template.PrintFieldInt, A: 10, B: 2, Line: 96},           // 298
+		{Code: template.Text, B: 419, C: 1, Line: 96},                   // 299 "\""
+		{Code: template.Next, A: 8, B: 279, Line: 93},                   // 300
+		{Code: template.Next, A: 3, B: 196, Line: 57},                   // 301
+		{Code: template.Field, A: 2, C: 26, Line: 100},                  // 302
+		{Code: template.Copy, A: 3, B: 2, Line: 100},                    // 303
+		{Code: template.Range, A: 3, B: 318, Line: 100},                 // 304
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 100},              // 305
+		{Code: template.Text, B: 950, C: 14, Line: 100},                 // 306 "\r\nLINE_ENABLE_"
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 101},           // 307
+		{Code: template.Text, B: 1511, C: 26, Line: 101},                // 308 "=\"Disabled\"\r\nPHONE_NUMBER_"
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 102},           // 309
+		{Code: template.Text, B: 1002, C: 18, Line: 102},                // 310 "=\"\"\r\nDISPLAY_NAME_"
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 103},           // 311
+		{Code: template.Text, B: 1537, C: 16, Line: 103},                // 312 "=\"\"\r\nSIP_AUTHID_"
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 104},           // 313
+		{Code: template.Text, B: 1553, C: 14, Line: 104},                // 314 "=\"\"\r\nSIP_PASS_"
+		{Code: template.PrintFieldInt, A: 5, B: 1, Line: 105},           // 315
+		{Code: template.Text, B: 1210, C: 3, Line: 105},                 // 316 "=\"\""
+		{Code: template.Next, A: 3, B: 305, Line: 100},                  // 317
+		{Code: template.Field, A: 3, C: 30, Line: 107},                  // 318
+		{Code: template.LoadText, A: 4, B: 1567, C: 2, Line: 107},       // 319 "ut"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 107},               // 320
+		{Code: template.Copy, A: 2, B: 5, Line: 107},                    // 321
+		{Code: template.Field, A: 3, C: 4, Line: 108},                   // 322
+		{Code: template.Copy, A: 4, B: 3, Line: 108},                    // 323
+		{Code: template.Range, A: 4, B: 398, Line: 108},                 // 324
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 108},              // 325
+		{Code: template.JumpField, A: 6, B: 329, C: 6, Line: 109},       // 326
+		{Code: template.Fail, B: 1569, C: 67, Line: 109},                // 327 "a key has no pickup code of its own here: the phone has one for all"
+		{Code: template.Print, A: 7, Line: 109},                         // 328
+		{Code: template.LoadText, A: 8, B: 1636, C: 4, Line: 110},       // 329 "FLEX"
+		{Code: template.Copy, A: 7, B: 8, Line: 110},                    // 330
+		{Code: template.JumpField, A: 6, B: 334, Line: 110},             // 331
+		{Code: template.LoadText, A: 8, B: 1640, C: 3, Line: 110},       // 332 "DSS"
+		{Code: template.Copy, A: 7, B: 8, Line: 110},                    // 333
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 111},             // 334
+		{Code: template.Lookup, A: 10, B: 9, C: 1, Line: 111},           // 335
+		{Code: template.Copy, A: 8, B: 10, Line: 111},                   // 336
+		{Code: template.JumpFalse, A: 2, B: 341, Line: 112},             // 337
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 112},             // 338
+		{Code: template.Lookup, A: 10, B: 9, C: 5, Line: 112},           // 339
+		{Code: template.Copy, A: 8, B: 10, Line: 112},                   // 340
+		{Code: template.Field, A: 10, B: 6, C: 4, Line: 113},            // 341
+		{Code: template.Not, A: 11, B: 10, Line: 113},                   // 342
+		{Code: template.Copy, A: 9, B: 11, Line: 113},                   // 343
+		{Code: template.JumpFalse, A: 9, B: 352, Line: 113},             // 344
+		{Code: template.Field, A: 12, B: 6, C: 2, Line: 113},            // 345
+		{Code: template.LoadText, A: 14, B: 1643, C: 9, Line: 113},      // 346 "voicemail"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 113},          // 347
+		{Code: template.JumpTrue, A: 13, B: 351, Line: 113},             // 348
+		{Code: template.LoadText, A: 15, B: 1652, C: 12, Line: 113},     // 349 "group-pickup"
+		{Code: template.Equal, A: 13, B: 12, C: 15, Line: 113},          // 350
+		{Code: template.Copy, A: 9, B: 13, Line: 113},                   // 351
+		{Code: template.JumpFalse, A: 9, B: 355, Line: 113},             // 352
+		{Code: template.Fail, B: 1664, C: 46, Line: 113},                // 353 "this key needs the number to dial as its value"
+		{Code: template.Print, A: 16, Line: 113},                        // 354
+		{Code: template.Text, B: 1710, C: 2, Line: 113},                 // 355 "\r\n"
+		{Code: template.Print, A: 7, Line: 114},                         // 356
+		{Code: template.Text, B: 1712, C: 20, Line: 114},                // 357 "_BUTTON_FACILITY_ACT"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 114},           // 358
+		{Code: template.Text, B: 989, C: 2, Line: 114},                  // 359 "=\""
+		{Code: template.Print, A: 8, Line: 114},                         // 360
+		{Code: template.Text, B: 1732, C: 3, Line: 114},                 // 361 "\"\r\n"
+		{Code: template.Print, A: 7, Line: 115},                         // 362
+		{Code: template.Text, B: 1735, C: 20, Line: 115},                // 363 "_BUTTON_FACILITY_ARG"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 115},           // 364
+		{Code: template.Text, B: 989, C: 2, Line: 115},                  // 365 "=\""
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 116},             // 366
+		{Code: template.LoadText, A: 11, B: 1755, C: 4, Line: 116},      // 367 "line"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 116},           // 368
+		{Code: template.JumpFalse, A: 10, B: 374, Line: 116},            // 369
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 116},           // 370
+		{Code: template.JumpFalse, A: 2, B: 374, Line: 116},             // 371
+		{Code: template.Text, B: 1759, C: 1, Line: 116},                 // 372 ","
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 116},           // 373
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 117},             // 374
+		{Code: template.LoadText, A: 11, B: 1760, C: 3, Line: 117},      // 375 "blf"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 117},           // 376
+		{Code: template.JumpFalse, A: 10, B: 379, Line: 117},            // 377
+		{Code: template.PrintField, A: 6, B: 4, Line: 117},              // 378
+		{Code: template.Text, B: 1732, C: 3, Line: 117},                 // 379 "\"\r\n"
+		{Code: template.Print, A: 7, Line: 118},                         // 380
+		{Code: template.Text, B: 1763, C: 18, Line: 118},                // 381 "_BUTTON_QUICK_DIAL"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 118},           // 382
+		{Code: template.Text, B: 989, C: 2, Line: 118},                  // 383 "=\""
+		{Code: template.LoadText, A: 10, B: 1781, C: 26, Line: 118},     // 384 "X_PANASONIC_IPTEL_ONETOUCH"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 118},            // 385
+		{Code: template.JumpFalse, A: 9, B: 388, Line: 118},             // 386
+		{Code: template.PrintField, A: 6, B: 4, Line: 118},              // 387
+		{Code: template.Text, B: 1732, C: 3, Line: 118},                 // 388 "\"\r\n"
+		{Code: template.Print, A: 7, Line: 119},                         // 389
+		{Code: template.Text, B: 1807, C: 13, Line: 119},                // 390 "_BUTTON_LABEL"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 119},           // 391
+		{Code: template.Text, B: 989, C: 2, Line: 119},                  // 392 "=\""
+		{Code: template.Field, A: 9, B: 6, C: 5, Line: 119},             // 393
+		{Code: template.JumpFalse, A: 9, B: 396, Line: 119},             // 394
+		{Code: template.Print, A: 9, Line: 119},                         // 395
+		{Code: template.Text, B: 419, C: 1, Line: 119},                  // 396 "\""
+		{Code: template.Next, A: 4, B: 325, Line: 108},                  // 397
+		{Code: template.Field, A: 3, C: 27, Line: 121},                  // 398
+		{Code: template.Copy, A: 4, B: 3, Line: 121},                    // 399
+		{Code: template.Range, A: 4, B: 425, Line: 121},                 // 400
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 121},              // 401
+		{Code: template.LoadText, A: 8, B: 1636, C: 4, Line: 122},       // 402 "FLEX"
+		{Code: template.Copy, A: 7, B: 8, Line: 122},                    // 403
+		{Code: template.JumpField, A: 6, B: 407, Line: 122},             // 404
+		{Code: template.LoadText, A: 8, B: 1640, C: 3, Line: 122},       // 405 "DSS"
+		{Code: template.Copy, A: 7, B: 8, Line: 122},                    // 406
+		{Code: template.Text, B: 1710, C: 2, Line: 122},                 // 407 "\r\n"
+		{Code: template.Print, A: 7, Line: 123},                         // 408
+		{Code: template.Text, B: 1712, C: 20, Line: 123},                // 409 "_BUTTON_FACILITY_ACT"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 123},           // 410
+		{Code: template.Text, B: 1820, C: 5, Line: 123},                 // 411 "=\"\"\r\n"
+		{Code: template.Print, A: 7, Line: 124},                         // 412
+		{Code: template.Text, B: 1735, C: 20, Line: 124},                // 413 "_BUTTON_FACILITY_ARG"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 124},           // 414
+		{Code: template.Text, B: 1820, C: 5, Line: 124},                 // 415 "=\"\"\r\n"
+		{Code: template.Print, A: 7, Line: 125},                         // 416
+		{Code: template.Text, B: 1763, C: 18, Line: 125},                // 417 "_BUTTON_QUICK_DIAL"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 125},           // 418
+		{Code: template.Text, B: 1820, C: 5, Line: 125},                 // 419 "=\"\"\r\n"
+		{Code: template.Print, A: 7, Line: 126},                         // 420
+		{Code: template.Text, B: 1807, C: 13, Line: 126},                // 421 "_BUTTON_LABEL"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 126},           // 422
+		{Code: template.Text, B: 1210, C: 3, Line: 126},                 // 423 "=\"\""
+		{Code: template.Next, A: 4, B: 401, Line: 121},                  // 424
+		{Code: template.Field, A: 3, C: 29, Line: 128},                  // 425
+		{Code: template.Copy, A: 4, B: 3, Line: 128},                    // 426
+		{Code: template.Range, A: 4, B: 433, Line: 128},                 // 427
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 128},              // 428
+		{Code: template.TextField, A: 6, B: 1710, C: 2, Line: 129},      // 429 "\r\n"
+		{Code: template.TextField, A: 6, B: 989, C: 2, D: 1, Line: 129}, // 430 "=\""
+		{Code: template.Text, B: 419, C: 1, Line: 129},                  // 431 "\""
+		{Code: template.Next, A: 4, B: 428, Line: 128},                  // 432
+		{Code: template.Text, B: 1710, C: 2, Line: 130},                 // 433 "\r\n"
+		{Code: template.Text, B: 1710, C: 2, Line: 131},                 // 434 "\r\n"
 	},
 }
 
@@ -6347,7 +6341,7 @@ var polycomTables = []template.Table{
 
 var polycomMacSettingsCfg = template.Program{
 	Source: "mac-settings.cfg.tmpl",
-	Cells:  25,
+	Cells:  21,
 	Escape: xml.Append,
 	Root:   profile.Phone,
 	Tables: polycomTables,
@@ -6610,372 +6604,372 @@ var polycomMacSettingsCfg = template.Program{
 		{Code: template.Text, B: 1377, C: 49, Line: 69},                   // 175 "\"\n softkey.1.use.idle=\"1\"\n softkey.1.enable=\"1\"/>"
 		{Code: template.Jump, B: 178, Line: 66},                           // 176
 		{Code: template.Text, B: 1426, C: 106, Line: 72},                  // 177 "\n mb.main.home=\"\"\n softkey.1.label=\"\"\n softkey.1.action=\"\"\n softkey.1.use.idle=\"0\"\n softkey.1.enable=\"0\"/>"
-		{Code: template.LoadInt, A: 1, Line: 80},                          // 178
-		{Code: template.Copy, A: 2, B: 1, Line: 80},                       // 179
-		{Code: template.Field, A: 3, C: 25, Line: 81},                     // 180
-		{Code: template.Copy, A: 4, B: 3, Line: 81},                       // 181
-		{Code: template.Range, A: 4, B: 190, Line: 81},                    // 182
-		{Code: template.Item, A: 4, B: 6, C: 4, Line: 81},                 // 183
-		{Code: template.LoadInt, A: 8, Line: 82},                          // 184
-		{Code: template.EqualInt, A: 7, B: 2, C: 8, Line: 82},             // 185
-		{Code: template.JumpFalse, A: 7, B: 189, Line: 82},                // 186
-		{Code: template.Field, A: 9, B: 6, C: 10, Line: 82},               // 187
-		{Code: template.Copy, A: 2, B: 9, Line: 82},                       // 188
-		{Code: template.Next, A: 4, B: 183, Line: 81},                     // 189
+		{Code: template.LoadInt, A: 2, Line: 80},                          // 178
+		{Code: template.Copy, A: 1, B: 2, Line: 80},                       // 179
+		{Code: template.Field, A: 2, C: 25, Line: 81},                     // 180
+		{Code: template.Copy, A: 3, B: 2, Line: 81},                       // 181
+		{Code: template.Range, A: 3, B: 190, Line: 81},                    // 182
+		{Code: template.Item, A: 3, B: 5, C: 3, Line: 81},                 // 183
+		{Code: template.LoadInt, A: 7, Line: 82},                          // 184
+		{Code: template.EqualInt, A: 6, B: 1, C: 7, Line: 82},             // 185
+		{Code: template.JumpFalse, A: 6, B: 189, Line: 82},                // 186
+		{Code: template.Field, A: 8, B: 5, C: 10, Line: 82},               // 187
+		{Code: template.Copy, A: 1, B: 8, Line: 82},                       // 188
+		{Code: template.Next, A: 3, B: 183, Line: 81},                     // 189
 		{Code: template.Text, B: 1532, C: 41, Line: 83},                   // 190 "\n<pickup\n call.directedCallPickupString=\""
-		{Code: template.Field, A: 3, C: 10, Line: 85},                     // 191
-		{Code: template.JumpFalse, A: 3, B: 194, Line: 85},                // 192
-		{Code: template.Print, A: 3, Line: 85},                            // 193
+		{Code: template.Field, A: 2, C: 10, Line: 85},                     // 191
+		{Code: template.JumpFalse, A: 2, B: 194, Line: 85},                // 192
+		{Code: template.Print, A: 2, Line: 85},                            // 193
 		{Code: template.Text, B: 383, C: 3, Line: 85},                     // 194 "\"/>"
-		{Code: template.Copy, A: 3, Line: 86},                             // 195
-		{Code: template.Field, A: 4, C: 25, Line: 87},                     // 196
-		{Code: template.Copy, A: 5, B: 4, Line: 87},                       // 197
-		{Code: template.Range, A: 5, B: 293, Line: 87},                    // 198
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 87},                 // 199
-		{Code: template.Field, A: 8, B: 7, C: 10, Line: 88},               // 200
-		{Code: template.Copy, A: 9, B: 8, Line: 88},                       // 201
-		{Code: template.TextInt, A: 9, B: 1573, C: 12, Line: 90},          // 202 "\n<line\n reg."
-		{Code: template.TextField, A: 7, B: 1585, C: 10, D: 11, Line: 90}, // 203 ".address=\""
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 91},           // 204 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1602, C: 8, D: 14, Line: 91},  // 205 ".label=\""
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 92},           // 206 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1610, C: 14, D: 15, Line: 92}, // 207 ".displayName=\""
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 93},           // 208 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1624, C: 14, D: 12, Line: 93}, // 209 ".auth.userId=\""
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 94},           // 210 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1638, C: 16, D: 13, Line: 94}, // 211 ".auth.password=\""
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 95},           // 212 "\"\n reg."
-		{Code: template.TextField, A: 7, B: 1654, C: 19, D: 1, Line: 95},  // 213 ".server.1.address=\""
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 96},           // 214 "\"\n reg."
+		{Code: template.Copy, A: 2, Line: 86},                             // 195
+		{Code: template.Field, A: 3, C: 25, Line: 87},                     // 196
+		{Code: template.Copy, A: 4, B: 3, Line: 87},                       // 197
+		{Code: template.Range, A: 4, B: 293, Line: 87},                    // 198
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 87},                 // 199
+		{Code: template.Field, A: 8, B: 6, C: 10, Line: 88},               // 200
+		{Code: template.Copy, A: 7, B: 8, Line: 88},                       // 201
+		{Code: template.TextInt, A: 7, B: 1573, C: 12, Line: 90},          // 202 "\n<line\n reg."
+		{Code: template.TextField, A: 6, B: 1585, C: 10, D: 11, Line: 90}, // 203 ".address=\""
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 91},           // 204 "\"\n reg."
+		{Code: template.TextField, A: 6, B: 1602, C: 8, D: 14, Line: 91},  // 205 ".label=\""
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 92},           // 206 "\"\n reg."
+		{Code: template.TextField, A: 6, B: 1610, C: 14, D: 15, Line: 92}, // 207 ".displayName=\""
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 93},           // 208 "\"\n reg."
+		{Code: template.TextField, A: 6, B: 1624, C: 14, D: 12, Line: 93}, // 209 ".auth.userId=\""
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 94},           // 210 "\"\n reg."
+		{Code: template.TextField, A: 6, B: 1638, C: 16, D: 13, Line: 94}, // 211 ".auth.password=\""
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 95},           // 212 "\"\n reg."
+		{Code: template.TextField, A: 6, B: 1654, C: 19, D: 1, Line: 95},  // 213 ".server.1.address=\""
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 96},           // 214 "\"\n reg."
 		{Code: template.Text, B: 1673, C: 16, Line: 96},                   // 215 ".server.1.port=\""
-		{Code: template.JumpField, A: 7, B: 219, C: 2, Line: 96},          // 216
-		{Code: template.PrintFieldInt, A: 7, B: 2, Line: 96},              // 217
+		{Code: template.JumpField, A: 6, B: 219, C: 2, Line: 96},          // 216
+		{Code: template.PrintFieldInt, A: 6, B: 2, Line: 96},              // 217
 		{Code: template.Jump, B: 220, Line: 96},                           // 218
 		{Code: template.Text, B: 656, C: 1, Line: 96},                     // 219 "0"
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 97},           // 220 "\"\n reg."
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 97},           // 220 "\"\n reg."
 		{Code: template.Text, B: 1689, C: 21, Line: 97},                   // 221 ".server.1.transport=\""
-		{Code: template.Field, A: 10, B: 7, C: 3, Line: 97},               // 222
-		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 97},             // 223
-		{Code: template.Print, A: 11, Line: 97},                           // 224
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 98},           // 225 "\"\n reg."
-		{Code: template.TextInt, A: 9, B: 1710, C: 28, Line: 99},          // 226 ".server.1.register=\"1\"\n reg."
+		{Code: template.Field, A: 8, B: 6, C: 3, Line: 97},                // 222
+		{Code: template.Lookup, A: 9, B: 8, C: 9, Line: 97},               // 223
+		{Code: template.Print, A: 9, Line: 97},                            // 224
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 98},           // 225 "\"\n reg."
+		{Code: template.TextInt, A: 7, B: 1710, C: 28, Line: 99},          // 226 ".server.1.register=\"1\"\n reg."
 		{Code: template.Text, B: 1738, C: 19, Line: 99},                   // 227 ".server.1.expires=\""
-		{Code: template.PrintFieldInt, A: 7, B: 16, Line: 99},             // 228
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 100},          // 229 "\"\n reg."
+		{Code: template.PrintFieldInt, A: 6, B: 16, Line: 99},             // 228
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 100},          // 229 "\"\n reg."
 		{Code: template.Text, B: 1757, C: 29, Line: 100},                  // 230 ".server.1.subscribe.expires=\""
-		{Code: template.PrintFieldInt, A: 3, B: 22, Line: 100},            // 231
+		{Code: template.PrintFieldInt, A: 2, B: 22, Line: 100},            // 231
 		{Code: template.Text, B: 160, C: 1, Line: 100},                    // 232 "\""
-		{Code: template.JumpField, A: 7, B: 249, C: 4, Line: 101},         // 233
-		{Code: template.TextInt, A: 9, B: 1786, C: 6, Line: 102},          // 234 "\n reg."
-		{Code: template.TextField, A: 7, B: 1792, C: 24, D: 4, Line: 102}, // 235 ".outboundProxy.address=\""
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 103},          // 236 "\"\n reg."
+		{Code: template.JumpField, A: 6, B: 249, C: 4, Line: 101},         // 233
+		{Code: template.TextInt, A: 7, B: 1786, C: 6, Line: 102},          // 234 "\n reg."
+		{Code: template.TextField, A: 6, B: 1792, C: 24, D: 4, Line: 102}, // 235 ".outboundProxy.address=\""
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 103},          // 236 "\"\n reg."
 		{Code: template.Text, B: 1816, C: 21, Line: 103},                  // 237 ".outboundProxy.port=\""
-		{Code: template.JumpField, A: 7, B: 241, C: 5, Line: 103},         // 238
-		{Code: template.PrintFieldInt, A: 7, B: 5, Line: 103},             // 239
+		{Code: template.JumpField, A: 6, B: 241, C: 5, Line: 103},         // 238
+		{Code: template.PrintFieldInt, A: 6, B: 5, Line: 103},             // 239
 		{Code: template.Jump, B: 242, Line: 103},                          // 240
 		{Code: template.Text, B: 656, C: 1, Line: 103},                    // 241 "0"
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 104},          // 242 "\"\n reg."
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 104},          // 242 "\"\n reg."
 		{Code: template.Text, B: 1837, C: 26, Line: 104},                  // 243 ".outboundProxy.transport=\""
-		{Code: template.Field, A: 10, B: 7, C: 3, Line: 104},              // 244
-		{Code: template.Lookup, A: 11, B: 10, C: 9, Line: 104},            // 245
-		{Code: template.Print, A: 11, Line: 104},                          // 246
+		{Code: template.Field, A: 8, B: 6, C: 3, Line: 104},               // 244
+		{Code: template.Lookup, A: 9, B: 8, C: 9, Line: 104},              // 245
+		{Code: template.Print, A: 9, Line: 104},                           // 246
 		{Code: template.Text, B: 160, C: 1, Line: 104},                    // 247 "\""
 		{Code: template.Jump, B: 251, Line: 101},                          // 248
-		{Code: template.TextInt, A: 9, B: 1786, C: 6, Line: 106},          // 249 "\n reg."
+		{Code: template.TextInt, A: 7, B: 1786, C: 6, Line: 106},          // 249 "\n reg."
 		{Code: template.Text, B: 1863, C: 25, Line: 106},                  // 250 ".outboundProxy.address=\"\""
-		{Code: template.TextInt, A: 9, B: 1786, C: 6, Line: 108},          // 251 "\n reg."
+		{Code: template.TextInt, A: 7, B: 1786, C: 6, Line: 108},          // 251 "\n reg."
 		{Code: template.Text, B: 1888, C: 14, Line: 108},                  // 252 ".srtp.enable=\""
-		{Code: template.Field, A: 10, B: 7, C: 7, Line: 108},              // 253
-		{Code: template.LoadText, A: 12, B: 1902, C: 3, Line: 108},        // 254 "off"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 108},            // 255
-		{Code: template.JumpFalse, A: 11, B: 259, Line: 108},              // 256
+		{Code: template.Field, A: 8, B: 6, C: 7, Line: 108},               // 253
+		{Code: template.LoadText, A: 10, B: 1902, C: 3, Line: 108},        // 254 "off"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 108},              // 255
+		{Code: template.JumpFalse, A: 9, B: 259, Line: 108},               // 256
 		{Code: template.Text, B: 656, C: 1, Line: 108},                    // 257 "0"
 		{Code: template.Jump, B: 260, Line: 108},                          // 258
 		{Code: template.Text, B: 655, C: 1, Line: 108},                    // 259 "1"
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 109},          // 260 "\"\n reg."
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 109},          // 260 "\"\n reg."
 		{Code: template.Text, B: 1905, C: 13, Line: 109},                  // 261 ".srtp.offer=\""
-		{Code: template.Field, A: 10, B: 7, C: 7, Line: 109},              // 262
-		{Code: template.LoadText, A: 12, B: 1902, C: 3, Line: 109},        // 263 "off"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 109},            // 264
-		{Code: template.JumpFalse, A: 11, B: 268, Line: 109},              // 265
+		{Code: template.Field, A: 8, B: 6, C: 7, Line: 109},               // 262
+		{Code: template.LoadText, A: 10, B: 1902, C: 3, Line: 109},        // 263 "off"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 109},              // 264
+		{Code: template.JumpFalse, A: 9, B: 268, Line: 109},               // 265
 		{Code: template.Text, B: 656, C: 1, Line: 109},                    // 266 "0"
 		{Code: template.Jump, B: 269, Line: 109},                          // 267
 		{Code: template.Text, B: 655, C: 1, Line: 109},                    // 268 "1"
-		{Code: template.TextInt, A: 9, B: 1595, C: 7, Line: 110},          // 269 "\"\n reg."
+		{Code: template.TextInt, A: 7, B: 1595, C: 7, Line: 110},          // 269 "\"\n reg."
 		{Code: template.Text, B: 1918, C: 15, Line: 110},                  // 270 ".srtp.require=\""
-		{Code: template.Field, A: 10, B: 7, C: 7, Line: 110},              // 271
-		{Code: template.LoadText, A: 12, B: 1933, C: 8, Line: 110},        // 272 "required"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 110},            // 273
-		{Code: template.JumpFalse, A: 11, B: 277, Line: 110},              // 274
+		{Code: template.Field, A: 8, B: 6, C: 7, Line: 110},               // 271
+		{Code: template.LoadText, A: 10, B: 1933, C: 8, Line: 110},        // 272 "required"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 110},              // 273
+		{Code: template.JumpFalse, A: 9, B: 277, Line: 110},               // 274
 		{Code: template.Text, B: 655, C: 1, Line: 110},                    // 275 "1"
 		{Code: template.Jump, B: 278, Line: 110},                          // 276
 		{Code: template.Text, B: 656, C: 1, Line: 110},                    // 277 "0"
-		{Code: template.TextInt, A: 9, B: 1941, C: 11, Line: 111},         // 278 "\"\n msg.mwi."
+		{Code: template.TextInt, A: 7, B: 1941, C: 11, Line: 111},         // 278 "\"\n msg.mwi."
 		{Code: template.Text, B: 1952, C: 12, Line: 111},                  // 279 ".subscribe=\""
-		{Code: template.JumpField, A: 7, B: 282, C: 9, Line: 111},         // 280
-		{Code: template.PrintField, A: 7, B: 11, Line: 111},               // 281
+		{Code: template.JumpField, A: 6, B: 282, C: 9, Line: 111},         // 280
+		{Code: template.PrintField, A: 6, B: 11, Line: 111},               // 281
 		{Code: template.Text, B: 160, C: 1, Line: 111},                    // 282 "\""
-		{Code: template.JumpField, A: 7, B: 289, C: 8, Line: 112},         // 283
-		{Code: template.TextInt, A: 9, B: 1964, C: 10, Line: 113},         // 284 "\n msg.mwi."
-		{Code: template.TextInt, A: 9, B: 1974, C: 33, Line: 114},         // 285 ".callBackMode=\"contact\"\n msg.mwi."
-		{Code: template.TextField, A: 7, B: 2007, C: 11, D: 8, Line: 114}, // 286 ".callBack=\""
+		{Code: template.JumpField, A: 6, B: 289, C: 8, Line: 112},         // 283
+		{Code: template.TextInt, A: 7, B: 1964, C: 10, Line: 113},         // 284 "\n msg.mwi."
+		{Code: template.TextInt, A: 7, B: 1974, C: 33, Line: 114},         // 285 ".callBackMode=\"contact\"\n msg.mwi."
+		{Code: template.TextField, A: 6, B: 2007, C: 11, D: 8, Line: 114}, // 286 ".callBack=\""
 		{Code: template.Text, B: 383, C: 3, Line: 114},                    // 287 "\"/>"
 		{Code: template.Jump, B: 292, Line: 112},                          // 288
-		{Code: template.TextInt, A: 9, B: 1964, C: 10, Line: 116},         // 289 "\n msg.mwi."
-		{Code: template.TextInt, A: 9, B: 2018, C: 34, Line: 117},         // 290 ".callBackMode=\"disabled\"\n msg.mwi."
+		{Code: template.TextInt, A: 7, B: 1964, C: 10, Line: 116},         // 289 "\n msg.mwi."
+		{Code: template.TextInt, A: 7, B: 2018, C: 34, Line: 117},         // 290 ".callBackMode=\"disabled\"\n msg.mwi."
 		{Code: template.Text, B: 2052, C: 14, Line: 117},                  // 291 ".callBack=\"\"/>"
-		{Code: template.Next, A: 5, B: 199, Line: 87},                     // 292
-		{Code: template.Field, A: 4, C: 26, Line: 120},                    // 293
-		{Code: template.Copy, A: 5, B: 4, Line: 120},                      // 294
-		{Code: template.Range, A: 5, B: 306, Line: 120},                   // 295
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 120},                // 296
-		{Code: template.Field, A: 8, B: 7, C: 1, Line: 121},               // 297
-		{Code: template.Copy, A: 9, B: 8, Line: 121},                      // 298
-		{Code: template.TextInt, A: 9, B: 1573, C: 12, Line: 123},         // 299 "\n<line\n reg."
-		{Code: template.TextInt, A: 9, B: 2066, C: 17, Line: 124},         // 300 ".address=\"\"\n reg."
-		{Code: template.TextInt, A: 9, B: 2083, C: 15, Line: 125},         // 301 ".label=\"\"\n reg."
-		{Code: template.TextInt, A: 9, B: 2098, C: 21, Line: 126},         // 302 ".auth.userId=\"\"\n reg."
-		{Code: template.TextInt, A: 9, B: 2119, C: 27, Line: 127},         // 303 ".auth.password=\"\"\n msg.mwi."
+		{Code: template.Next, A: 4, B: 199, Line: 87},                     // 292
+		{Code: template.Field, A: 3, C: 26, Line: 120},                    // 293
+		{Code: template.Copy, A: 4, B: 3, Line: 120},                      // 294
+		{Code: template.Range, A: 4, B: 306, Line: 120},                   // 295
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 120},                // 296
+		{Code: template.Field, A: 8, B: 6, C: 1, Line: 121},               // 297
+		{Code: template.Copy, A: 7, B: 8, Line: 121},                      // 298
+		{Code: template.TextInt, A: 7, B: 1573, C: 12, Line: 123},         // 299 "\n<line\n reg."
+		{Code: template.TextInt, A: 7, B: 2066, C: 17, Line: 124},         // 300 ".address=\"\"\n reg."
+		{Code: template.TextInt, A: 7, B: 2083, C: 15, Line: 125},         // 301 ".label=\"\"\n reg."
+		{Code: template.TextInt, A: 7, B: 2098, C: 21, Line: 126},         // 302 ".auth.userId=\"\"\n reg."
+		{Code: template.TextInt, A: 7, B: 2119, C: 27, Line: 127},         // 303 ".auth.password=\"\"\n msg.mwi."
 		{Code: template.Text, B: 2146, C: 15, Line: 127},                  // 304 ".subscribe=\"\"/>"
-		{Code: template.Next, A: 5, B: 296, Line: 120},                    // 305
+		{Code: template.Next, A: 4, B: 296, Line: 120},                    // 305
 		{Code: template.Text, B: 2161, C: 148, Line: 128},                 // 306 "\n<keys\n lineKey.reassignment.enabled=\"1\"\n feature.enhancedFeatureKeys.enabled=\"1\"\n feature.EFKLineKey.enabled=\"1\"\n attendant.uri=\"\"\n attendant.reg=\""
-		{Code: template.LoadInt, A: 5, Line: 134},                         // 307
-		{Code: template.EqualInt, A: 4, B: 2, C: 5, Line: 134},            // 308
-		{Code: template.JumpFalse, A: 4, B: 312, Line: 134},               // 309
+		{Code: template.LoadInt, A: 4, Line: 134},                         // 307
+		{Code: template.EqualInt, A: 3, B: 1, C: 4, Line: 134},            // 308
+		{Code: template.JumpFalse, A: 3, B: 312, Line: 134},               // 309
 		{Code: template.Text, B: 655, C: 1, Line: 134},                    // 310 "1"
 		{Code: template.Jump, B: 313, Line: 134},                          // 311
-		{Code: template.PrintInt, A: 2, Line: 134},                        // 312
+		{Code: template.PrintInt, A: 1, Line: 134},                        // 312
 		{Code: template.Text, B: 383, C: 3, Line: 134},                    // 313 "\"/>"
-		{Code: template.Field, A: 4, C: 4, Line: 137},                     // 314
-		{Code: template.Copy, A: 5, B: 4, Line: 137},                      // 315
-		{Code: template.Range, A: 5, B: 488, Line: 137},                   // 316
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 137},                // 317
-		{Code: template.Field, A: 8, B: 7, C: 1, Line: 138},               // 318
-		{Code: template.Copy, A: 9, B: 8, Line: 138},                      // 319
-		{Code: template.JumpField, A: 7, B: 355, Line: 139},               // 320
-		{Code: template.Field, A: 10, B: 3, C: 30, Line: 140},             // 321
-		{Code: template.LoadText, A: 11, B: 2309, C: 15, Line: 140},       // 322 "modules-after-6"
-		{Code: template.Has, A: 12, B: 10, C: 11, Line: 140},              // 323
-		{Code: template.JumpFalse, A: 12, B: 329, Line: 140},              // 324
-		{Code: template.LoadInt, A: 13, B: 6, Line: 140},                  // 325
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 140},               // 326
-		{Code: template.Copy, A: 9, B: 14, Line: 140},                     // 327
+		{Code: template.Field, A: 3, C: 4, Line: 137},                     // 314
+		{Code: template.Copy, A: 4, B: 3, Line: 137},                      // 315
+		{Code: template.Range, A: 4, B: 488, Line: 137},                   // 316
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 137},                // 317
+		{Code: template.Field, A: 8, B: 6, C: 1, Line: 138},               // 318
+		{Code: template.Copy, A: 7, B: 8, Line: 138},                      // 319
+		{Code: template.JumpField, A: 6, B: 355, Line: 139},               // 320
+		{Code: template.Field, A: 8, B: 2, C: 30, Line: 140},              // 321
+		{Code: template.LoadText, A: 9, B: 2309, C: 15, Line: 140},        // 322 "modules-after-6"
+		{Code: template.Has, A: 10, B: 8, C: 9, Line: 140},                // 323
+		{Code: template.JumpFalse, A: 10, B: 329, Line: 140},              // 324
+		{Code: template.LoadInt, A: 11, B: 6, Line: 140},                  // 325
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 140},               // 326
+		{Code: template.Copy, A: 7, B: 12, Line: 140},                     // 327
 		{Code: template.Jump, B: 340, Line: 140},                          // 328
-		{Code: template.Field, A: 13, B: 3, C: 30, Line: 140},             // 329
-		{Code: template.LoadText, A: 14, B: 2324, C: 16, Line: 140},       // 330 "modules-after-12"
-		{Code: template.Has, A: 15, B: 13, C: 14, Line: 140},              // 331
-		{Code: template.JumpFalse, A: 15, B: 337, Line: 140},              // 332
-		{Code: template.LoadInt, A: 16, B: 12, Line: 140},                 // 333
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 140},               // 334
-		{Code: template.Copy, A: 9, B: 17, Line: 140},                     // 335
+		{Code: template.Field, A: 11, B: 2, C: 30, Line: 140},             // 329
+		{Code: template.LoadText, A: 12, B: 2324, C: 16, Line: 140},       // 330 "modules-after-12"
+		{Code: template.Has, A: 13, B: 11, C: 12, Line: 140},              // 331
+		{Code: template.JumpFalse, A: 13, B: 337, Line: 140},              // 332
+		{Code: template.LoadInt, A: 14, B: 12, Line: 140},                 // 333
+		{Code: template.Add, A: 15, B: 7, C: 14, Line: 140},               // 334
+		{Code: template.Copy, A: 7, B: 15, Line: 140},                     // 335
 		{Code: template.Jump, B: 340, Line: 140},                          // 336
-		{Code: template.LoadInt, A: 16, B: 16, Line: 140},                 // 337
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 140},               // 338
-		{Code: template.Copy, A: 9, B: 17, Line: 140},                     // 339
-		{Code: template.Field, A: 10, B: 7, Line: 141},                    // 340
-		{Code: template.LoadInt, A: 12, B: 2, Line: 141},                  // 341
-		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 141},         // 342
-		{Code: template.JumpFalse, A: 11, B: 348, Line: 141},              // 343
-		{Code: template.LoadInt, A: 13, B: 40, Line: 141},                 // 344
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 141},               // 345
-		{Code: template.Copy, A: 9, B: 14, Line: 141},                     // 346
+		{Code: template.LoadInt, A: 14, B: 16, Line: 140},                 // 337
+		{Code: template.Add, A: 15, B: 7, C: 14, Line: 140},               // 338
+		{Code: template.Copy, A: 7, B: 15, Line: 140},                     // 339
+		{Code: template.Field, A: 8, B: 6, Line: 141},                     // 340
+		{Code: template.LoadInt, A: 10, B: 2, Line: 141},                  // 341
+		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 141},           // 342
+		{Code: template.JumpFalse, A: 9, B: 348, Line: 141},               // 343
+		{Code: template.LoadInt, A: 11, B: 40, Line: 141},                 // 344
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 141},               // 345
+		{Code: template.Copy, A: 7, B: 12, Line: 141},                     // 346
 		{Code: template.Jump, B: 355, Line: 141},                          // 347
-		{Code: template.Field, A: 13, B: 7, Line: 141},                    // 348
-		{Code: template.LoadInt, A: 15, B: 3, Line: 141},                  // 349
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 141},         // 350
-		{Code: template.JumpFalse, A: 14, B: 355, Line: 141},              // 351
-		{Code: template.LoadInt, A: 16, B: 80, Line: 141},                 // 352
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 141},               // 353
-		{Code: template.Copy, A: 9, B: 17, Line: 141},                     // 354
-		{Code: template.Field, A: 10, B: 7, C: 2, Line: 143},              // 355
-		{Code: template.Lookup, A: 11, B: 10, C: 2, Line: 143},            // 356
-		{Code: template.Copy, A: 12, B: 11, Line: 143},                    // 357
-		{Code: template.Field, A: 13, B: 7, C: 2, Line: 144},              // 358
-		{Code: template.LoadText, A: 15, B: 2340, C: 3, Line: 144},        // 359 "blf"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 144},            // 360
-		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 361
-		{Code: template.LoadText, A: 16, B: 2343, C: 4, Line: 144},        // 362 "park"
-		{Code: template.Equal, A: 14, B: 13, C: 16, Line: 144},            // 363
-		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 364
-		{Code: template.LoadText, A: 17, B: 2347, C: 10, Line: 144},       // 365 "speed-dial"
-		{Code: template.Equal, A: 14, B: 13, C: 17, Line: 144},            // 366
-		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 367
-		{Code: template.LoadText, A: 18, B: 2357, C: 8, Line: 144},        // 368 "intercom"
-		{Code: template.Equal, A: 14, B: 13, C: 18, Line: 144},            // 369
-		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 370
-		{Code: template.LoadText, A: 19, B: 2365, C: 13, Line: 144},       // 371 "retrieve-park"
-		{Code: template.Equal, A: 14, B: 13, C: 19, Line: 144},            // 372
-		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 373
-		{Code: template.LoadText, A: 20, B: 2378, C: 8, Line: 144},        // 374 "transfer"
-		{Code: template.Equal, A: 14, B: 13, C: 20, Line: 144},            // 375
-		{Code: template.JumpTrue, A: 14, B: 379, Line: 144},               // 376
-		{Code: template.LoadText, A: 21, B: 2386, C: 9, Line: 144},        // 377 "voicemail"
-		{Code: template.Equal, A: 14, B: 13, C: 21, Line: 144},            // 378
-		{Code: template.JumpFalse, A: 14, B: 386, Line: 144},              // 379
-		{Code: template.Field, A: 22, B: 7, C: 3, Line: 145},              // 380
-		{Code: template.EqualInt, A: 23, B: 22, C: 2, Line: 145},          // 381
-		{Code: template.Not, A: 23, B: 23, Line: 145},                     // 382
-		{Code: template.JumpFalse, A: 23, B: 386, Line: 145},              // 383
+		{Code: template.Field, A: 11, B: 6, Line: 141},                    // 348
+		{Code: template.LoadInt, A: 13, B: 3, Line: 141},                  // 349
+		{Code: template.EqualInt, A: 12, B: 11, C: 13, Line: 141},         // 350
+		{Code: template.JumpFalse, A: 12, B: 355, Line: 141},              // 351
+		{Code: template.LoadInt, A: 14, B: 80, Line: 141},                 // 352
+		{Code: template.Add, A: 15, B: 7, C: 14, Line: 141},               // 353
+		{Code: template.Copy, A: 7, B: 15, Line: 141},                     // 354
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 143},               // 355
+		{Code: template.Lookup, A: 10, B: 9, C: 2, Line: 143},             // 356
+		{Code: template.Copy, A: 8, B: 10, Line: 143},                     // 357
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 144},               // 358
+		{Code: template.LoadText, A: 11, B: 2340, C: 3, Line: 144},        // 359 "blf"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 144},             // 360
+		{Code: template.JumpTrue, A: 10, B: 379, Line: 144},               // 361
+		{Code: template.LoadText, A: 12, B: 2343, C: 4, Line: 144},        // 362 "park"
+		{Code: template.Equal, A: 10, B: 9, C: 12, Line: 144},             // 363
+		{Code: template.JumpTrue, A: 10, B: 379, Line: 144},               // 364
+		{Code: template.LoadText, A: 13, B: 2347, C: 10, Line: 144},       // 365 "speed-dial"
+		{Code: template.Equal, A: 10, B: 9, C: 13, Line: 144},             // 366
+		{Code: template.JumpTrue, A: 10, B: 379, Line: 144},               // 367
+		{Code: template.LoadText, A: 14, B: 2357, C: 8, Line: 144},        // 368 "intercom"
+		{Code: template.Equal, A: 10, B: 9, C: 14, Line: 144},             // 369
+		{Code: template.JumpTrue, A: 10, B: 379, Line: 144},               // 370
+		{Code: template.LoadText, A: 15, B: 2365, C: 13, Line: 144},       // 371 "retrieve-park"
+		{Code: template.Equal, A: 10, B: 9, C: 15, Line: 144},             // 372
+		{Code: template.JumpTrue, A: 10, B: 379, Line: 144},               // 373
+		{Code: template.LoadText, A: 16, B: 2378, C: 8, Line: 144},        // 374 "transfer"
+		{Code: template.Equal, A: 10, B: 9, C: 16, Line: 144},             // 375
+		{Code: template.JumpTrue, A: 10, B: 379, Line: 144},               // 376
+		{Code: template.LoadText, A: 17, B: 2386, C: 9, Line: 144},        // 377 "voicemail"
+		{Code: template.Equal, A: 10, B: 9, C: 17, Line: 144},             // 378
+		{Code: template.JumpFalse, A: 10, B: 386, Line: 144},              // 379
+		{Code: template.Field, A: 18, B: 6, C: 3, Line: 145},              // 380
+		{Code: template.EqualInt, A: 19, B: 18, C: 1, Line: 145},          // 381
+		{Code: template.Not, A: 19, B: 19, Line: 145},                     // 382
+		{Code: template.JumpFalse, A: 19, B: 386, Line: 145},              // 383
 		{Code: template.Fail, B: 2395, C: 56, Line: 145},                  // 384 "the phone's keys dial and watch from the first line only"
-		{Code: template.Print, A: 24, Line: 145},                          // 385
-		{Code: template.Field, A: 13, B: 7, C: 2, Line: 147},              // 386
-		{Code: template.LoadText, A: 15, B: 2340, C: 3, Line: 147},        // 387 "blf"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 147},            // 388
-		{Code: template.JumpFalse, A: 14, B: 403, Line: 147},              // 389
-		{Code: template.Field, A: 16, B: 7, C: 6, Line: 148},              // 390
-		{Code: template.JumpFalse, A: 16, B: 403, Line: 148},              // 391
-		{Code: template.Copy, A: 17, B: 16, Line: 149},                    // 392
-		{Code: template.LoadBool, A: 18, Line: 150},                       // 393
-		{Code: template.Copy, A: 19, B: 18, Line: 150},                    // 394
-		{Code: template.Field, A: 20, B: 3, C: 10, Line: 151},             // 395
-		{Code: template.JumpFalse, A: 20, B: 399, Line: 151},              // 396
-		{Code: template.Equal, A: 21, B: 20, C: 17, Line: 151},            // 397
-		{Code: template.Copy, A: 19, B: 21, Line: 151},                    // 398
-		{Code: template.Not, A: 20, B: 19, Line: 152},                     // 399
-		{Code: template.JumpFalse, A: 20, B: 403, Line: 152},              // 400
+		{Code: template.Print, A: 20, Line: 145},                          // 385
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 147},               // 386
+		{Code: template.LoadText, A: 11, B: 2340, C: 3, Line: 147},        // 387 "blf"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 147},             // 388
+		{Code: template.JumpFalse, A: 10, B: 403, Line: 147},              // 389
+		{Code: template.Field, A: 12, B: 6, C: 6, Line: 148},              // 390
+		{Code: template.JumpFalse, A: 12, B: 403, Line: 148},              // 391
+		{Code: template.Copy, A: 13, B: 12, Line: 149},                    // 392
+		{Code: template.LoadBool, A: 15, Line: 150},                       // 393
+		{Code: template.Copy, A: 14, B: 15, Line: 150},                    // 394
+		{Code: template.Field, A: 15, B: 2, C: 10, Line: 151},             // 395
+		{Code: template.JumpFalse, A: 15, B: 399, Line: 151},              // 396
+		{Code: template.Equal, A: 16, B: 15, C: 13, Line: 151},            // 397
+		{Code: template.Copy, A: 14, B: 16, Line: 151},                    // 398
+		{Code: template.Not, A: 15, B: 14, Line: 152},                     // 399
+		{Code: template.JumpFalse, A: 15, B: 403, Line: 152},              // 400
 		{Code: template.Fail, B: 2451, C: 49, Line: 152},                  // 401 "the phone has one pickup code for all of its keys"
-		{Code: template.Print, A: 21, Line: 152},                          // 402
-		{Code: template.TextInt, A: 9, B: 2500, C: 15, Line: 156},         // 403 "\n<key\n lineKey."
+		{Code: template.Print, A: 16, Line: 152},                          // 402
+		{Code: template.TextInt, A: 7, B: 2500, C: 15, Line: 156},         // 403 "\n<key\n lineKey."
 		{Code: template.Text, B: 2515, C: 11, Line: 156},                  // 404 ".category=\""
-		{Code: template.Print, A: 12, Line: 156},                          // 405
-		{Code: template.TextInt, A: 9, B: 2526, C: 11, Line: 157},         // 406 "\"\n lineKey."
+		{Code: template.Print, A: 8, Line: 156},                           // 405
+		{Code: template.TextInt, A: 7, B: 2526, C: 11, Line: 157},         // 406 "\"\n lineKey."
 		{Code: template.Text, B: 2537, C: 8, Line: 157},                   // 407 ".index=\""
-		{Code: template.LoadText, A: 14, B: 2545, C: 4, Line: 157},        // 408 "Line"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 157},            // 409
-		{Code: template.JumpFalse, A: 13, B: 413, Line: 157},              // 410
-		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 157},             // 411
+		{Code: template.LoadText, A: 10, B: 2545, C: 4, Line: 157},        // 408 "Line"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 157},              // 409
+		{Code: template.JumpFalse, A: 9, B: 413, Line: 157},               // 410
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 157},             // 411
 		{Code: template.Jump, B: 419, Line: 157},                          // 412
-		{Code: template.LoadText, A: 16, B: 2549, C: 3, Line: 157},        // 413 "EFK"
-		{Code: template.Equal, A: 15, B: 12, C: 16, Line: 157},            // 414
-		{Code: template.JumpFalse, A: 15, B: 418, Line: 157},              // 415
-		{Code: template.PrintInt, A: 9, Line: 157},                        // 416
+		{Code: template.LoadText, A: 12, B: 2549, C: 3, Line: 157},        // 413 "EFK"
+		{Code: template.Equal, A: 11, B: 8, C: 12, Line: 157},             // 414
+		{Code: template.JumpFalse, A: 11, B: 418, Line: 157},              // 415
+		{Code: template.PrintInt, A: 7, Line: 157},                        // 416
 		{Code: template.Jump, B: 419, Line: 157},                          // 417
 		{Code: template.Text, B: 656, C: 1, Line: 157},                    // 418 "0"
 		{Code: template.Text, B: 160, C: 1, Line: 157},                    // 419 "\""
-		{Code: template.LoadText, A: 14, B: 2552, C: 3, Line: 158},        // 420 "BLF"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 158},            // 421
-		{Code: template.JumpFalse, A: 13, B: 438, Line: 158},              // 422
-		{Code: template.TextInt, A: 9, B: 2555, C: 25, Line: 159},         // 423 "\n attendant.resourceList."
-		{Code: template.TextField, A: 7, B: 1585, C: 10, D: 4, Line: 159}, // 424 ".address=\""
-		{Code: template.TextInt, A: 9, B: 2580, C: 26, Line: 160},         // 425 "\"\n attendant.resourceList."
-		{Code: template.TextField, A: 7, B: 1602, C: 8, D: 5, Line: 160},  // 426 ".label=\""
-		{Code: template.TextInt, A: 9, B: 2580, C: 26, Line: 161},         // 427 "\"\n attendant.resourceList."
+		{Code: template.LoadText, A: 10, B: 2552, C: 3, Line: 158},        // 420 "BLF"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 158},              // 421
+		{Code: template.JumpFalse, A: 9, B: 438, Line: 158},               // 422
+		{Code: template.TextInt, A: 7, B: 2555, C: 25, Line: 159},         // 423 "\n attendant.resourceList."
+		{Code: template.TextField, A: 6, B: 1585, C: 10, D: 4, Line: 159}, // 424 ".address=\""
+		{Code: template.TextInt, A: 7, B: 2580, C: 26, Line: 160},         // 425 "\"\n attendant.resourceList."
+		{Code: template.TextField, A: 6, B: 1602, C: 8, D: 5, Line: 160},  // 426 ".label=\""
+		{Code: template.TextInt, A: 7, B: 2580, C: 26, Line: 161},         // 427 "\"\n attendant.resourceList."
 		{Code: template.Text, B: 2606, C: 7, Line: 161},                   // 428 ".type=\""
-		{Code: template.Field, A: 15, B: 7, C: 2, Line: 161},              // 429
-		{Code: template.LoadText, A: 17, B: 2343, C: 4, Line: 161},        // 430 "park"
-		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 161},            // 431
-		{Code: template.JumpFalse, A: 16, B: 435, Line: 161},              // 432
+		{Code: template.Field, A: 11, B: 6, C: 2, Line: 161},              // 429
+		{Code: template.LoadText, A: 13, B: 2343, C: 4, Line: 161},        // 430 "park"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 161},            // 431
+		{Code: template.JumpFalse, A: 12, B: 435, Line: 161},              // 432
 		{Code: template.Text, B: 2613, C: 8, Line: 161},                   // 433 "automata"
 		{Code: template.Jump, B: 436, Line: 161},                          // 434
 		{Code: template.Text, B: 2621, C: 6, Line: 161},                   // 435 "normal"
 		{Code: template.Text, B: 160, C: 1, Line: 161},                    // 436 "\""
 		{Code: template.Jump, B: 440, Line: 158},                          // 437
-		{Code: template.TextInt, A: 9, B: 2555, C: 25, Line: 163},         // 438 "\n attendant.resourceList."
+		{Code: template.TextInt, A: 7, B: 2555, C: 25, Line: 163},         // 438 "\n attendant.resourceList."
 		{Code: template.Text, B: 2627, C: 11, Line: 163},                  // 439 ".address=\"\""
-		{Code: template.LoadText, A: 14, B: 2549, C: 3, Line: 165},        // 440 "EFK"
-		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 165},            // 441
-		{Code: template.JumpFalse, A: 13, B: 485, Line: 165},              // 442
-		{Code: template.Field, A: 15, B: 3, C: 30, Line: 166},             // 443
-		{Code: template.LoadText, A: 16, B: 2638, C: 3, Line: 166},        // 444 "efk"
-		{Code: template.Has, A: 17, B: 15, C: 16, Line: 166},              // 445
-		{Code: template.Not, A: 18, B: 17, Line: 166},                     // 446
-		{Code: template.JumpFalse, A: 18, B: 450, Line: 166},              // 447
+		{Code: template.LoadText, A: 10, B: 2549, C: 3, Line: 165},        // 440 "EFK"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 165},              // 441
+		{Code: template.JumpFalse, A: 9, B: 485, Line: 165},               // 442
+		{Code: template.Field, A: 11, B: 2, C: 30, Line: 166},             // 443
+		{Code: template.LoadText, A: 12, B: 2638, C: 3, Line: 166},        // 444 "efk"
+		{Code: template.Has, A: 13, B: 11, C: 12, Line: 166},              // 445
+		{Code: template.Not, A: 14, B: 13, Line: 166},                     // 446
+		{Code: template.JumpFalse, A: 14, B: 450, Line: 166},              // 447
 		{Code: template.Fail, B: 2641, C: 59, Line: 166},                  // 448 "this model's keys are lines, busy lamps and call parks only"
-		{Code: template.Print, A: 19, Line: 166},                          // 449
-		{Code: template.TextInt, A: 9, B: 2700, C: 14, Line: 167},         // 450 "\n efk.efklist."
-		{Code: template.TextInt, A: 9, B: 2714, C: 11, Line: 167},         // 451 ".mname=\"key"
-		{Code: template.TextInt, A: 9, B: 2725, C: 15, Line: 168},         // 452 "\"\n efk.efklist."
+		{Code: template.Print, A: 15, Line: 166},                          // 449
+		{Code: template.TextInt, A: 7, B: 2700, C: 14, Line: 167},         // 450 "\n efk.efklist."
+		{Code: template.TextInt, A: 7, B: 2714, C: 11, Line: 167},         // 451 ".mname=\"key"
+		{Code: template.TextInt, A: 7, B: 2725, C: 15, Line: 168},         // 452 "\"\n efk.efklist."
 		{Code: template.Text, B: 1602, C: 8, Line: 168},                   // 453 ".label=\""
-		{Code: template.JumpField, A: 7, B: 457, C: 5, Line: 168},         // 454
-		{Code: template.PrintField, A: 7, B: 5, Line: 168},                // 455
+		{Code: template.JumpField, A: 6, B: 457, C: 5, Line: 168},         // 454
+		{Code: template.PrintField, A: 6, B: 5, Line: 168},                // 455
 		{Code: template.Jump, B: 460, Line: 168},                          // 456
-		{Code: template.Field, A: 15, B: 7, C: 2, Line: 168},              // 457
-		{Code: template.Lookup, A: 16, B: 15, C: 5, Line: 168},            // 458
-		{Code: template.Print, A: 16, Line: 168},                          // 459
-		{Code: template.TextInt, A: 9, B: 2725, C: 15, Line: 169},         // 460 "\"\n efk.efklist."
+		{Code: template.Field, A: 11, B: 6, C: 2, Line: 168},              // 457
+		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 168},            // 458
+		{Code: template.Print, A: 12, Line: 168},                          // 459
+		{Code: template.TextInt, A: 7, B: 2725, C: 15, Line: 169},         // 460 "\"\n efk.efklist."
 		{Code: template.Text, B: 2740, C: 16, Line: 169},                  // 461 ".action.string=\""
-		{Code: template.Field, A: 15, B: 7, C: 2, Line: 169},              // 462
-		{Code: template.LoadText, A: 17, B: 2347, C: 10, Line: 169},       // 463 "speed-dial"
-		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 169},            // 464
-		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 465
-		{Code: template.LoadText, A: 18, B: 2357, C: 8, Line: 169},        // 466 "intercom"
-		{Code: template.Equal, A: 16, B: 15, C: 18, Line: 169},            // 467
-		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 468
-		{Code: template.LoadText, A: 19, B: 2365, C: 13, Line: 169},       // 469 "retrieve-park"
-		{Code: template.Equal, A: 16, B: 15, C: 19, Line: 169},            // 470
-		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 471
-		{Code: template.LoadText, A: 20, B: 2378, C: 8, Line: 169},        // 472 "transfer"
-		{Code: template.Equal, A: 16, B: 15, C: 20, Line: 169},            // 473
-		{Code: template.JumpTrue, A: 16, B: 477, Line: 169},               // 474
-		{Code: template.LoadText, A: 21, B: 2756, C: 4, Line: 169},        // 475 "dtmf"
-		{Code: template.Equal, A: 16, B: 15, C: 21, Line: 169},            // 476
-		{Code: template.JumpFalse, A: 16, B: 479, Line: 169},              // 477
-		{Code: template.PrintField, A: 7, B: 4, Line: 169},                // 478
-		{Code: template.Field, A: 15, B: 7, C: 2, Line: 169},              // 479
-		{Code: template.Lookup, A: 16, B: 15, C: 4, Line: 169},            // 480
-		{Code: template.Print, A: 16, Line: 169},                          // 481
-		{Code: template.TextInt, A: 9, B: 2725, C: 15, Line: 170},         // 482 "\"\n efk.efklist."
+		{Code: template.Field, A: 11, B: 6, C: 2, Line: 169},              // 462
+		{Code: template.LoadText, A: 13, B: 2347, C: 10, Line: 169},       // 463 "speed-dial"
+		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 169},            // 464
+		{Code: template.JumpTrue, A: 12, B: 477, Line: 169},               // 465
+		{Code: template.LoadText, A: 14, B: 2357, C: 8, Line: 169},        // 466 "intercom"
+		{Code: template.Equal, A: 12, B: 11, C: 14, Line: 169},            // 467
+		{Code: template.JumpTrue, A: 12, B: 477, Line: 169},               // 468
+		{Code: template.LoadText, A: 15, B: 2365, C: 13, Line: 169},       // 469 "retrieve-park"
+		{Code: template.Equal, A: 12, B: 11, C: 15, Line: 169},            // 470
+		{Code: template.JumpTrue, A: 12, B: 477, Line: 169},               // 471
+		{Code: template.LoadText, A: 16, B: 2378, C: 8, Line: 169},        // 472 "transfer"
+		{Code: template.Equal, A: 12, B: 11, C: 16, Line: 169},            // 473
+		{Code: template.JumpTrue, A: 12, B: 477, Line: 169},               // 474
+		{Code: template.LoadText, A: 17, B: 2756, C: 4, Line: 169},        // 475 "dtmf"
+		{Code: template.Equal, A: 12, B: 11, C: 17, Line: 169},            // 476
+		{Code: template.JumpFalse, A: 12, B: 479, Line: 169},              // 477
+		{Code: template.PrintField, A: 6, B: 4, Line: 169},                // 478
+		{Code: template.Field, A: 11, B: 6, C: 2, Line: 169},              // 479
+		{Code: template.Lookup, A: 12, B: 11, C: 4, Line: 169},            // 480
+		{Code: template.Print, A: 12, Line: 169},                          // 481
+		{Code: template.TextInt, A: 7, B: 2725, C: 15, Line: 170},         // 482 "\"\n efk.efklist."
 		{Code: template.Text, B: 2760, C: 13, Line: 170},                  // 483 ".status=\"1\"/>"
 		{Code: template.Jump, B: 487, Line: 165},                          // 484
-		{Code: template.TextInt, A: 9, B: 2700, C: 14, Line: 172},         // 485 "\n efk.efklist."
+		{Code: template.TextInt, A: 7, B: 2700, C: 14, Line: 172},         // 485 "\n efk.efklist."
 		{Code: template.Text, B: 2773, C: 13, Line: 172},                  // 486 ".status=\"0\"/>"
-		{Code: template.Next, A: 5, B: 317, Line: 137},                    // 487
-		{Code: template.Field, A: 4, C: 27, Line: 175},                    // 488
-		{Code: template.Copy, A: 5, B: 4, Line: 175},                      // 489
-		{Code: template.Range, A: 5, B: 535, Line: 175},                   // 490
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 175},                // 491
-		{Code: template.Field, A: 8, B: 7, C: 1, Line: 176},               // 492
-		{Code: template.Copy, A: 9, B: 8, Line: 176},                      // 493
-		{Code: template.JumpField, A: 7, B: 529, Line: 177},               // 494
-		{Code: template.Field, A: 10, B: 3, C: 30, Line: 178},             // 495
-		{Code: template.LoadText, A: 11, B: 2309, C: 15, Line: 178},       // 496 "modules-after-6"
-		{Code: template.Has, A: 12, B: 10, C: 11, Line: 178},              // 497
-		{Code: template.JumpFalse, A: 12, B: 503, Line: 178},              // 498
-		{Code: template.LoadInt, A: 13, B: 6, Line: 178},                  // 499
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 178},               // 500
-		{Code: template.Copy, A: 9, B: 14, Line: 178},                     // 501
+		{Code: template.Next, A: 4, B: 317, Line: 137},                    // 487
+		{Code: template.Field, A: 3, C: 27, Line: 175},                    // 488
+		{Code: template.Copy, A: 4, B: 3, Line: 175},                      // 489
+		{Code: template.Range, A: 4, B: 535, Line: 175},                   // 490
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 175},                // 491
+		{Code: template.Field, A: 8, B: 6, C: 1, Line: 176},               // 492
+		{Code: template.Copy, A: 7, B: 8, Line: 176},                      // 493
+		{Code: template.JumpField, A: 6, B: 529, Line: 177},               // 494
+		{Code: template.Field, A: 8, B: 2, C: 30, Line: 178},              // 495
+		{Code: template.LoadText, A: 9, B: 2309, C: 15, Line: 178},        // 496 "modules-after-6"
+		{Code: template.Has, A: 10, B: 8, C: 9, Line: 178},                // 497
+		{Code: template.JumpFalse, A: 10, B: 503, Line: 178},              // 498
+		{Code: template.LoadInt, A: 11, B: 6, Line: 178},                  // 499
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 178},               // 500
+		{Code: template.Copy, A: 7, B: 12, Line: 178},                     // 501
 		{Code: template.Jump, B: 514, Line: 178},                          // 502
-		{Code: template.Field, A: 13, B: 3, C: 30, Line: 178},             // 503
-		{Code: template.LoadText, A: 14, B: 2324, C: 16, Line: 178},       // 504 "modules-after-12"
-		{Code: template.Has, A: 15, B: 13, C: 14, Line: 178},              // 505
-		{Code: template.JumpFalse, A: 15, B: 511, Line: 178},              // 506
-		{Code: template.LoadInt, A: 16, B: 12, Line: 178},                 // 507
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 178},               // 508
-		{Code: template.Copy, A: 9, B: 17, Line: 178},                     // 509
+		{Code: template.Field, A: 11, B: 2, C: 30, Line: 178},             // 503
+		{Code: template.LoadText, A: 12, B: 2324, C: 16, Line: 178},       // 504 "modules-after-12"
+		{Code: template.Has, A: 13, B: 11, C: 12, Line: 178},              // 505
+		{Code: template.JumpFalse, A: 13, B: 511, Line: 178},              // 506
+		{Code: template.LoadInt, A: 14, B: 12, Line: 178},                 // 507
+		{Code: template.Add, A: 15, B: 7, C: 14, Line: 178},               // 508
+		{Code: template.Copy, A: 7, B: 15, Line: 178},                     // 509
 		{Code: template.Jump, B: 514, Line: 178},                          // 510
-		{Code: template.LoadInt, A: 16, B: 16, Line: 178},                 // 511
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 178},               // 512
-		{Code: template.Copy, A: 9, B: 17, Line: 178},                     // 513
-		{Code: template.Field, A: 10, B: 7, Line: 179},                    // 514
-		{Code: template.LoadInt, A: 12, B: 2, Line: 179},                  // 515
-		{Code: template.EqualInt, A: 11, B: 10, C: 12, Line: 179},         // 516
-		{Code: template.JumpFalse, A: 11, B: 522, Line: 179},              // 517
-		{Code: template.LoadInt, A: 13, B: 40, Line: 179},                 // 518
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 179},               // 519
-		{Code: template.Copy, A: 9, B: 14, Line: 179},                     // 520
+		{Code: template.LoadInt, A: 14, B: 16, Line: 178},                 // 511
+		{Code: template.Add, A: 15, B: 7, C: 14, Line: 178},               // 512
+		{Code: template.Copy, A: 7, B: 15, Line: 178},                     // 513
+		{Code: template.Field, A: 8, B: 6, Line: 179},                     // 514
+		{Code: template.LoadInt, A: 10, B: 2, Line: 179},                  // 515
+		{Code: template.EqualInt, A: 9, B: 8, C: 10, Line: 179},           // 516
+		{Code: template.JumpFalse, A: 9, B: 522, Line: 179},               // 517
+		{Code: template.LoadInt, A: 11, B: 40, Line: 179},                 // 518
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 179},               // 519
+		{Code: template.Copy, A: 7, B: 12, Line: 179},                     // 520
 		{Code: template.Jump, B: 529, Line: 179},                          // 521
-		{Code: template.Field, A: 13, B: 7, Line: 179},                    // 522
-		{Code: template.LoadInt, A: 15, B: 3, Line: 179},                  // 523
-		{Code: template.EqualInt, A: 14, B: 13, C: 15, Line: 179},         // 524
-		{Code: template.JumpFalse, A: 14, B: 529, Line: 179},              // 525
-		{Code: template.LoadInt, A: 16, B: 80, Line: 179},                 // 526
-		{Code: template.Add, A: 17, B: 9, C: 16, Line: 179},               // 527
-		{Code: template.Copy, A: 9, B: 17, Line: 179},                     // 528
-		{Code: template.TextInt, A: 9, B: 2500, C: 15, Line: 182},         // 529 "\n<key\n lineKey."
-		{Code: template.TextInt, A: 9, B: 2786, C: 32, Line: 183},         // 530 ".category=\"Unassigned\"\n lineKey."
-		{Code: template.TextInt, A: 9, B: 2818, C: 35, Line: 184},         // 531 ".index=\"0\"\n attendant.resourceList."
-		{Code: template.TextInt, A: 9, B: 2853, C: 25, Line: 185},         // 532 ".address=\"\"\n efk.efklist."
+		{Code: template.Field, A: 11, B: 6, Line: 179},                    // 522
+		{Code: template.LoadInt, A: 13, B: 3, Line: 179},                  // 523
+		{Code: template.EqualInt, A: 12, B: 11, C: 13, Line: 179},         // 524
+		{Code: template.JumpFalse, A: 12, B: 529, Line: 179},              // 525
+		{Code: template.LoadInt, A: 14, B: 80, Line: 179},                 // 526
+		{Code: template.Add, A: 15, B: 7, C: 14, Line: 179},               // 527
+		{Code: template.Copy, A: 7, B: 15, Line: 179},                     // 528
+		{Code: template.TextInt, A: 7, B: 2500, C: 15, Line: 182},         // 529 "\n<key\n lineKey."
+		{Code: template.TextInt, A: 7, B: 2786, C: 32, Line: 183},         // 530 ".category=\"Unassigned\"\n lineKey."
+		{Code: template.TextInt, A: 7, B: 2818, C: 35, Line: 184},         // 531 ".index=\"0\"\n attendant.resourceList."
+		{Code: template.TextInt, A: 7, B: 2853, C: 25, Line: 185},         // 532 ".address=\"\"\n efk.efklist."
 		{Code: template.Text, B: 2773, C: 13, Line: 185},                  // 533 ".status=\"0\"/>"
-		{Code: template.Next, A: 5, B: 491, Line: 175},                    // 534
+		{Code: template.Next, A: 4, B: 491, Line: 175},                    // 534
 		{Code: template.Text, B: 2878, C: 7, Line: 186},                   // 535 "\n<extra"
-		{Code: template.Field, A: 4, C: 29, Line: 188},                    // 536
-		{Code: template.Copy, A: 5, B: 4, Line: 188},                      // 537
-		{Code: template.Range, A: 5, B: 544, Line: 188},                   // 538
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 188},                // 539
-		{Code: template.TextField, A: 7, B: 2885, C: 2, Line: 189},        // 540 "\n "
-		{Code: template.TextField, A: 7, B: 1307, C: 2, D: 1, Line: 189},  // 541 "=\""
+		{Code: template.Field, A: 3, C: 29, Line: 188},                    // 536
+		{Code: template.Copy, A: 4, B: 3, Line: 188},                      // 537
+		{Code: template.Range, A: 4, B: 544, Line: 188},                   // 538
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 188},                // 539
+		{Code: template.TextField, A: 6, B: 2885, C: 2, Line: 189},        // 540 "\n "
+		{Code: template.TextField, A: 6, B: 1307, C: 2, D: 1, Line: 189},  // 541 "=\""
 		{Code: template.Text, B: 160, C: 1, Line: 189},                    // 542 "\""
-		{Code: template.Next, A: 5, B: 539, Line: 188},                    // 543
+		{Code: template.Next, A: 4, B: 539, Line: 188},                    // 543
 		{Code: template.Text, B: 2887, C: 20, Line: 190},                  // 544 "/>\n</polycomConfig>\n"
 	},
 }
@@ -7612,7 +7606,7 @@ var snomTables = []template.Table{
 
 var snomPhoneHtm = template.Program{
 	Source: "phone.htm.tmpl",
-	Cells:  48,
+	Cells:  46,
 	Escape: xml.Append,
 	Root:   profile.Phone,
 	Tables: snomTables,
@@ -7747,134 +7741,134 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Copy, A: 3, B: 2, Line: 65},                       // 75
 		{Code: template.Range, A: 3, B: 208, Line: 65},                    // 76
 		{Code: template.Item, A: 3, B: 5, C: 3, Line: 65},                 // 77
-		{Code: template.Field, A: 6, B: 5, C: 10, Line: 66},               // 78
-		{Code: template.Copy, A: 7, B: 6, Line: 66},                       // 79
-		{Code: template.TextInt, A: 7, B: 1487, C: 19, Line: 67},          // 80 "\n<user_active idx=\""
-		{Code: template.TextInt, A: 7, B: 1506, C: 48, Line: 68},          // 81 "\" perm=\"R\">on</user_active>\n<user_realname idx=\""
+		{Code: template.Field, A: 7, B: 5, C: 10, Line: 66},               // 78
+		{Code: template.Copy, A: 6, B: 7, Line: 66},                       // 79
+		{Code: template.TextInt, A: 6, B: 1487, C: 19, Line: 67},          // 80 "\n<user_active idx=\""
+		{Code: template.TextInt, A: 6, B: 1506, C: 48, Line: 68},          // 81 "\" perm=\"R\">on</user_active>\n<user_realname idx=\""
 		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 15, Line: 68}, // 82 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1565, C: 38, Line: 69},          // 83 "</user_realname>\n<user_idle_text idx=\""
+		{Code: template.TextInt, A: 6, B: 1565, C: 38, Line: 69},          // 83 "</user_realname>\n<user_idle_text idx=\""
 		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 14, Line: 69}, // 84 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1603, C: 34, Line: 70},          // 85 "</user_idle_text>\n<user_name idx=\""
+		{Code: template.TextInt, A: 6, B: 1603, C: 34, Line: 70},          // 85 "</user_idle_text>\n<user_name idx=\""
 		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 11, Line: 70}, // 86 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1637, C: 30, Line: 71},          // 87 "</user_name>\n<user_pname idx=\""
+		{Code: template.TextInt, A: 6, B: 1637, C: 30, Line: 71},          // 87 "</user_name>\n<user_pname idx=\""
 		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 12, Line: 71}, // 88 "\" perm=\"R\">"
-		{Code: template.TextInt, A: 7, B: 1667, C: 30, Line: 72},          // 89 "</user_pname>\n<user_pass idx=\""
+		{Code: template.TextInt, A: 6, B: 1667, C: 30, Line: 72},          // 89 "</user_pname>\n<user_pass idx=\""
 		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 13, Line: 72}, // 90 "\" perm=\"R\">"
 		{Code: template.Text, B: 1697, C: 12, Line: 72},                   // 91 "</user_pass>"
-		{Code: template.TextInt, A: 7, B: 1709, C: 17, Line: 75},          // 92 "\n<user_host idx=\""
+		{Code: template.TextInt, A: 6, B: 1709, C: 17, Line: 75},          // 92 "\n<user_host idx=\""
 		{Code: template.TextField, A: 5, B: 1554, C: 11, D: 1, Line: 75},  // 93 "\" perm=\"R\">"
 		{Code: template.JumpField, A: 5, B: 136, C: 2, Line: 131},         // 94
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 132},               // 95
-		{Code: template.LoadText, A: 10, B: 1726, C: 9, Line: 132},        // 96 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 132},              // 97
-		{Code: template.JumpFalse, A: 9, B: 102, Line: 132},               // 98
+		{Code: template.Field, A: 7, B: 5, C: 3, Line: 132},               // 95
+		{Code: template.LoadText, A: 9, B: 1726, C: 9, Line: 132},         // 96 "dns-naptr"
+		{Code: template.Equal, A: 8, B: 7, C: 9, Line: 132},               // 97
+		{Code: template.JumpFalse, A: 8, B: 102, Line: 132},               // 98
 		{Code: template.Text, B: 1735, C: 1, Line: 132},                   // 99 ":"
 		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 132},             // 100
 		{Code: template.Jump, B: 136, Line: 132},                          // 101
-		{Code: template.Field, A: 12, B: 5, C: 4, Line: 133},              // 102
-		{Code: template.Copy, A: 11, B: 12, Line: 133},                    // 103
-		{Code: template.JumpFalse, A: 11, B: 115, Line: 133},              // 104
-		{Code: template.Field, A: 13, B: 5, C: 3, Line: 133},              // 105
-		{Code: template.LoadText, A: 15, B: 1736, C: 3, Line: 133},        // 106 "tls"
-		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 133},            // 107
-		{Code: template.Copy, A: 11, B: 14, Line: 133},                    // 108
-		{Code: template.JumpFalse, A: 11, B: 115, Line: 133},              // 109
-		{Code: template.Field, A: 16, B: 5, C: 2, Line: 133},              // 110
-		{Code: template.LoadInt, A: 18, B: 5061, Line: 133},               // 111
-		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 133},         // 112
-		{Code: template.Not, A: 17, B: 17, Line: 133},                     // 113
-		{Code: template.Copy, A: 11, B: 17, Line: 133},                    // 114
-		{Code: template.JumpFalse, A: 11, B: 119, Line: 133},              // 115
+		{Code: template.Field, A: 11, B: 5, C: 4, Line: 133},              // 102
+		{Code: template.Copy, A: 10, B: 11, Line: 133},                    // 103
+		{Code: template.JumpFalse, A: 10, B: 115, Line: 133},              // 104
+		{Code: template.Field, A: 12, B: 5, C: 3, Line: 133},              // 105
+		{Code: template.LoadText, A: 14, B: 1736, C: 3, Line: 133},        // 106 "tls"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 133},            // 107
+		{Code: template.Copy, A: 10, B: 13, Line: 133},                    // 108
+		{Code: template.JumpFalse, A: 10, B: 115, Line: 133},              // 109
+		{Code: template.Field, A: 15, B: 5, C: 2, Line: 133},              // 110
+		{Code: template.LoadInt, A: 17, B: 5061, Line: 133},               // 111
+		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 133},         // 112
+		{Code: template.Not, A: 16, B: 16, Line: 133},                     // 113
+		{Code: template.Copy, A: 10, B: 16, Line: 133},                    // 114
+		{Code: template.JumpFalse, A: 10, B: 119, Line: 133},              // 115
 		{Code: template.Text, B: 1735, C: 1, Line: 133},                   // 116 ":"
 		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 133},             // 117
 		{Code: template.Jump, B: 136, Line: 133},                          // 118
-		{Code: template.Field, A: 20, B: 5, C: 4, Line: 134},              // 119
-		{Code: template.Copy, A: 19, B: 20, Line: 134},                    // 120
-		{Code: template.JumpFalse, A: 19, B: 133, Line: 134},              // 121
-		{Code: template.Field, A: 21, B: 5, C: 3, Line: 134},              // 122
-		{Code: template.LoadText, A: 23, B: 1736, C: 3, Line: 134},        // 123 "tls"
-		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 134},            // 124
-		{Code: template.Not, A: 22, B: 22, Line: 134},                     // 125
-		{Code: template.Copy, A: 19, B: 22, Line: 134},                    // 126
-		{Code: template.JumpFalse, A: 19, B: 133, Line: 134},              // 127
-		{Code: template.Field, A: 24, B: 5, C: 2, Line: 134},              // 128
-		{Code: template.LoadInt, A: 26, B: 5060, Line: 134},               // 129
-		{Code: template.EqualInt, A: 25, B: 24, C: 26, Line: 134},         // 130
-		{Code: template.Not, A: 25, B: 25, Line: 134},                     // 131
-		{Code: template.Copy, A: 19, B: 25, Line: 134},                    // 132
-		{Code: template.JumpFalse, A: 19, B: 136, Line: 134},              // 133
+		{Code: template.Field, A: 19, B: 5, C: 4, Line: 134},              // 119
+		{Code: template.Copy, A: 18, B: 19, Line: 134},                    // 120
+		{Code: template.JumpFalse, A: 18, B: 133, Line: 134},              // 121
+		{Code: template.Field, A: 20, B: 5, C: 3, Line: 134},              // 122
+		{Code: template.LoadText, A: 22, B: 1736, C: 3, Line: 134},        // 123 "tls"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 134},            // 124
+		{Code: template.Not, A: 21, B: 21, Line: 134},                     // 125
+		{Code: template.Copy, A: 18, B: 21, Line: 134},                    // 126
+		{Code: template.JumpFalse, A: 18, B: 133, Line: 134},              // 127
+		{Code: template.Field, A: 23, B: 5, C: 2, Line: 134},              // 128
+		{Code: template.LoadInt, A: 25, B: 5060, Line: 134},               // 129
+		{Code: template.EqualInt, A: 24, B: 23, C: 25, Line: 134},         // 130
+		{Code: template.Not, A: 24, B: 24, Line: 134},                     // 131
+		{Code: template.Copy, A: 18, B: 24, Line: 134},                    // 132
+		{Code: template.JumpFalse, A: 18, B: 136, Line: 134},              // 133
 		{Code: template.Text, B: 1735, C: 1, Line: 134},                   // 134 ":"
 		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 134},             // 135
-		{Code: template.TextInt, A: 7, B: 1739, C: 33, Line: 76},          // 136 "</user_host>\n<user_outbound idx=\""
+		{Code: template.TextInt, A: 6, B: 1739, C: 33, Line: 76},          // 136 "</user_host>\n<user_outbound idx=\""
 		{Code: template.Text, B: 1554, C: 11, Line: 76},                   // 137 "\" perm=\"R\">"
 		{Code: template.JumpField, A: 5, B: 153, C: 4, Line: 141},         // 138
 		{Code: template.PrintField, A: 5, B: 4, Line: 141},                // 139
-		{Code: template.Field, A: 8, B: 5, C: 5, Line: 141},               // 140
-		{Code: template.JumpFalse, A: 8, B: 143, Line: 141},               // 141
-		{Code: template.TextInt, A: 8, B: 1735, C: 1, Line: 141},          // 142 ":"
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 142},               // 143
-		{Code: template.LoadText, A: 10, B: 1726, C: 9, Line: 142},        // 144 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 142},              // 145
-		{Code: template.Not, A: 9, B: 9, Line: 142},                       // 146
-		{Code: template.JumpFalse, A: 9, B: 152, Line: 142},               // 147
+		{Code: template.Field, A: 7, B: 5, C: 5, Line: 141},               // 140
+		{Code: template.JumpFalse, A: 7, B: 143, Line: 141},               // 141
+		{Code: template.TextInt, A: 7, B: 1735, C: 1, Line: 141},          // 142 ":"
+		{Code: template.Field, A: 7, B: 5, C: 3, Line: 142},               // 143
+		{Code: template.LoadText, A: 9, B: 1726, C: 9, Line: 142},         // 144 "dns-naptr"
+		{Code: template.Equal, A: 8, B: 7, C: 9, Line: 142},               // 145
+		{Code: template.Not, A: 8, B: 8, Line: 142},                       // 146
+		{Code: template.JumpFalse, A: 8, B: 152, Line: 142},               // 147
 		{Code: template.Text, B: 1772, C: 11, Line: 142},                  // 148 ";transport="
-		{Code: template.Field, A: 11, B: 5, C: 3, Line: 142},              // 149
-		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 142},            // 150
-		{Code: template.Print, A: 12, Line: 142},                          // 151
+		{Code: template.Field, A: 10, B: 5, C: 3, Line: 142},              // 149
+		{Code: template.Lookup, A: 11, B: 10, C: 5, Line: 142},            // 150
+		{Code: template.Print, A: 11, Line: 142},                          // 151
 		{Code: template.Jump, B: 166, Line: 141},                          // 152
-		{Code: template.Field, A: 8, B: 5, C: 3, Line: 143},               // 153
-		{Code: template.LoadText, A: 10, B: 1726, C: 9, Line: 143},        // 154 "dns-naptr"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 143},              // 155
-		{Code: template.Not, A: 9, B: 9, Line: 143},                       // 156
-		{Code: template.JumpFalse, A: 9, B: 166, Line: 143},               // 157
+		{Code: template.Field, A: 7, B: 5, C: 3, Line: 143},               // 153
+		{Code: template.LoadText, A: 9, B: 1726, C: 9, Line: 143},         // 154 "dns-naptr"
+		{Code: template.Equal, A: 8, B: 7, C: 9, Line: 143},               // 155
+		{Code: template.Not, A: 8, B: 8, Line: 143},                       // 156
+		{Code: template.JumpFalse, A: 8, B: 166, Line: 143},               // 157
 		{Code: template.PrintField, A: 5, B: 1, Line: 143},                // 158
-		{Code: template.Field, A: 11, B: 5, C: 2, Line: 143},              // 159
-		{Code: template.JumpFalse, A: 11, B: 162, Line: 143},              // 160
-		{Code: template.TextInt, A: 11, B: 1735, C: 1, Line: 143},         // 161 ":"
+		{Code: template.Field, A: 10, B: 5, C: 2, Line: 143},              // 159
+		{Code: template.JumpFalse, A: 10, B: 162, Line: 143},              // 160
+		{Code: template.TextInt, A: 10, B: 1735, C: 1, Line: 143},         // 161 ":"
 		{Code: template.Text, B: 1772, C: 11, Line: 143},                  // 162 ";transport="
-		{Code: template.Field, A: 11, B: 5, C: 3, Line: 143},              // 163
-		{Code: template.Lookup, A: 12, B: 11, C: 5, Line: 143},            // 164
-		{Code: template.Print, A: 12, Line: 143},                          // 165
-		{Code: template.TextInt, A: 7, B: 1783, C: 35, Line: 77},          // 166 "</user_outbound>\n<user_expiry idx=\""
+		{Code: template.Field, A: 10, B: 5, C: 3, Line: 143},              // 163
+		{Code: template.Lookup, A: 11, B: 10, C: 5, Line: 143},            // 164
+		{Code: template.Print, A: 11, Line: 143},                          // 165
+		{Code: template.TextInt, A: 6, B: 1783, C: 35, Line: 77},          // 166 "</user_outbound>\n<user_expiry idx=\""
 		{Code: template.Text, B: 1554, C: 11, Line: 77},                   // 167 "\" perm=\"R\">"
 		{Code: template.PrintFieldInt, A: 5, B: 16, Line: 77},             // 168
-		{Code: template.TextInt, A: 7, B: 1818, C: 46, Line: 78},          // 169 "</user_expiry>\n<user_subscription_expiry idx=\""
+		{Code: template.TextInt, A: 6, B: 1818, C: 46, Line: 78},          // 169 "</user_expiry>\n<user_subscription_expiry idx=\""
 		{Code: template.Text, B: 1554, C: 11, Line: 78},                   // 170 "\" perm=\"R\">"
 		{Code: template.PrintFieldInt, A: 1, B: 22, Line: 78},             // 171
 		{Code: template.Text, B: 1864, C: 27, Line: 78},                   // 172 "</user_subscription_expiry>"
-		{Code: template.TextInt, A: 7, B: 1891, C: 17, Line: 80},          // 173 "\n<user_srtp idx=\""
+		{Code: template.TextInt, A: 6, B: 1891, C: 17, Line: 80},          // 173 "\n<user_srtp idx=\""
 		{Code: template.Text, B: 1554, C: 11, Line: 80},                   // 174 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 7, Line: 80},                // 175
-		{Code: template.LoadText, A: 10, B: 1908, C: 3, Line: 80},         // 176 "off"
-		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 80},               // 177
-		{Code: template.JumpFalse, A: 9, B: 181, Line: 80},                // 178
+		{Code: template.Field, A: 7, B: 5, C: 7, Line: 80},                // 175
+		{Code: template.LoadText, A: 9, B: 1908, C: 3, Line: 80},          // 176 "off"
+		{Code: template.Equal, A: 8, B: 7, C: 9, Line: 80},                // 177
+		{Code: template.JumpFalse, A: 8, B: 181, Line: 80},                // 178
 		{Code: template.Text, B: 1908, C: 3, Line: 80},                    // 179 "off"
 		{Code: template.Jump, B: 182, Line: 80},                           // 180
 		{Code: template.Text, B: 1911, C: 2, Line: 80},                    // 181 "on"
-		{Code: template.TextInt, A: 7, B: 1913, C: 29, Line: 81},          // 182 "</user_srtp>\n<user_savp idx=\""
+		{Code: template.TextInt, A: 6, B: 1913, C: 29, Line: 81},          // 182 "</user_srtp>\n<user_savp idx=\""
 		{Code: template.Text, B: 1554, C: 11, Line: 81},                   // 183 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 7, Line: 81},                // 184
-		{Code: template.Lookup, A: 9, B: 8, C: 4, Line: 81},               // 185
-		{Code: template.Print, A: 9, Line: 81},                            // 186
-		{Code: template.TextInt, A: 7, B: 1942, C: 32, Line: 82},          // 187 "</user_savp>\n<user_mailbox idx=\""
+		{Code: template.Field, A: 7, B: 5, C: 7, Line: 81},                // 184
+		{Code: template.Lookup, A: 8, B: 7, C: 4, Line: 81},               // 185
+		{Code: template.Print, A: 8, Line: 81},                            // 186
+		{Code: template.TextInt, A: 6, B: 1942, C: 32, Line: 82},          // 187 "</user_savp>\n<user_mailbox idx=\""
 		{Code: template.Text, B: 1554, C: 11, Line: 82},                   // 188 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 5, C: 8, Line: 82},                // 189
-		{Code: template.JumpFalse, A: 8, B: 192, Line: 82},                // 190
-		{Code: template.Print, A: 8, Line: 82},                            // 191
+		{Code: template.Field, A: 7, B: 5, C: 8, Line: 82},                // 189
+		{Code: template.JumpFalse, A: 7, B: 192, Line: 82},                // 190
+		{Code: template.Print, A: 7, Line: 82},                            // 191
 		{Code: template.Text, B: 1974, C: 15, Line: 82},                   // 192 "</user_mailbox>"
 		{Code: template.JumpField, A: 1, B: 207, C: 28, Line: 83},         // 193
-		{Code: template.TextInt, A: 7, B: 1989, C: 27, Line: 84},          // 194 "\n<codec_priority_list idx=\""
+		{Code: template.TextInt, A: 6, B: 1989, C: 27, Line: 84},          // 194 "\n<codec_priority_list idx=\""
 		{Code: template.Text, B: 1554, C: 11, Line: 84},                   // 195 "\" perm=\"R\">"
-		{Code: template.Field, A: 8, B: 1, C: 28, Line: 85},               // 196
-		{Code: template.Copy, A: 9, B: 8, Line: 85},                       // 197
-		{Code: template.Range, A: 9, B: 206, Line: 85},                    // 198
-		{Code: template.Item, A: 9, B: 11, C: 9, Line: 85},                // 199
-		{Code: template.JumpField, A: 11, B: 205, C: 1, Line: 85},         // 200
-		{Code: template.Field, A: 12, B: 11, Line: 85},                    // 201
-		{Code: template.Lookup, A: 13, B: 12, Line: 85},                   // 202
-		{Code: template.Print, A: 13, Line: 85},                           // 203
+		{Code: template.Field, A: 7, B: 1, C: 28, Line: 85},               // 196
+		{Code: template.Copy, A: 8, B: 7, Line: 85},                       // 197
+		{Code: template.Range, A: 8, B: 206, Line: 85},                    // 198
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 85},                // 199
+		{Code: template.JumpField, A: 10, B: 205, C: 1, Line: 85},         // 200
+		{Code: template.Field, A: 11, B: 10, Line: 85},                    // 201
+		{Code: template.Lookup, A: 12, B: 11, Line: 85},                   // 202
+		{Code: template.Print, A: 12, Line: 85},                           // 203
 		{Code: template.Text, B: 2016, C: 1, Line: 85},                    // 204 ","
-		{Code: template.Next, A: 9, B: 199, Line: 85},                     // 205
+		{Code: template.Next, A: 8, B: 199, Line: 85},                     // 205
 		{Code: template.Text, B: 2017, C: 37, Line: 85},                   // 206 "telephone-event</codec_priority_list>"
 		{Code: template.Next, A: 3, B: 77, Line: 65},                      // 207
 		{Code: template.Field, A: 2, C: 26, Line: 88},                     // 208
@@ -7897,219 +7891,219 @@ var snomPhoneHtm = template.Program{
 		{Code: template.Text, B: 2136, C: 1, Line: 93},                    // 225 ">"
 		{Code: template.Next, A: 3, B: 221, Line: 92},                     // 226
 		{Code: template.Text, B: 2137, C: 33, Line: 94},                   // 227 "\n</phone-settings>\n<functionKeys>"
-		{Code: template.LoadInt, A: 2, Line: 99},                          // 228
-		{Code: template.Copy, A: 3, B: 2, Line: 99},                       // 229
-		{Code: template.Field, A: 4, C: 4, Line: 100},                     // 230
-		{Code: template.Copy, A: 5, B: 4, Line: 100},                      // 231
-		{Code: template.Range, A: 5, B: 241, Line: 100},                   // 232
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 100},                // 233
-		{Code: template.Field, A: 8, B: 7, Line: 100},                     // 234
-		{Code: template.Not, A: 9, B: 8, Line: 100},                       // 235
-		{Code: template.JumpFalse, A: 9, B: 240, Line: 100},               // 236
-		{Code: template.LoadInt, A: 10, B: 1, Line: 100},                  // 237
-		{Code: template.Add, A: 11, B: 3, C: 10, Line: 100},               // 238
-		{Code: template.Copy, A: 3, B: 11, Line: 100},                     // 239
-		{Code: template.Next, A: 5, B: 233, Line: 100},                    // 240
-		{Code: template.Field, A: 4, C: 27, Line: 101},                    // 241
-		{Code: template.Copy, A: 5, B: 4, Line: 101},                      // 242
-		{Code: template.Range, A: 5, B: 252, Line: 101},                   // 243
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 101},                // 244
-		{Code: template.Field, A: 8, B: 7, Line: 101},                     // 245
-		{Code: template.Not, A: 9, B: 8, Line: 101},                       // 246
-		{Code: template.JumpFalse, A: 9, B: 251, Line: 101},               // 247
-		{Code: template.LoadInt, A: 10, B: 1, Line: 101},                  // 248
-		{Code: template.Add, A: 11, B: 3, C: 10, Line: 101},               // 249
-		{Code: template.Copy, A: 3, B: 11, Line: 101},                     // 250
-		{Code: template.Next, A: 5, B: 244, Line: 101},                    // 251
-		{Code: template.Field, A: 4, C: 4, Line: 102},                     // 252
-		{Code: template.Copy, A: 5, B: 4, Line: 102},                      // 253
-		{Code: template.Range, A: 5, B: 412, Line: 102},                   // 254
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 102},                // 255
+		{Code: template.LoadInt, A: 3, Line: 99},                          // 228
+		{Code: template.Copy, A: 2, B: 3, Line: 99},                       // 229
+		{Code: template.Field, A: 3, C: 4, Line: 100},                     // 230
+		{Code: template.Copy, A: 4, B: 3, Line: 100},                      // 231
+		{Code: template.Range, A: 4, B: 241, Line: 100},                   // 232
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 100},                // 233
+		{Code: template.Field, A: 7, B: 6, Line: 100},                     // 234
+		{Code: template.Not, A: 8, B: 7, Line: 100},                       // 235
+		{Code: template.JumpFalse, A: 8, B: 240, Line: 100},               // 236
+		{Code: template.LoadInt, A: 9, B: 1, Line: 100},                   // 237
+		{Code: template.Add, A: 10, B: 2, C: 9, Line: 100},                // 238
+		{Code: template.Copy, A: 2, B: 10, Line: 100},                     // 239
+		{Code: template.Next, A: 4, B: 233, Line: 100},                    // 240
+		{Code: template.Field, A: 3, C: 27, Line: 101},                    // 241
+		{Code: template.Copy, A: 4, B: 3, Line: 101},                      // 242
+		{Code: template.Range, A: 4, B: 252, Line: 101},                   // 243
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 101},                // 244
+		{Code: template.Field, A: 7, B: 6, Line: 101},                     // 245
+		{Code: template.Not, A: 8, B: 7, Line: 101},                       // 246
+		{Code: template.JumpFalse, A: 8, B: 251, Line: 101},               // 247
+		{Code: template.LoadInt, A: 9, B: 1, Line: 101},                   // 248
+		{Code: template.Add, A: 10, B: 2, C: 9, Line: 101},                // 249
+		{Code: template.Copy, A: 2, B: 10, Line: 101},                     // 250
+		{Code: template.Next, A: 4, B: 244, Line: 101},                    // 251
+		{Code: template.Field, A: 3, C: 4, Line: 102},                     // 252
+		{Code: template.Copy, A: 4, B: 3, Line: 102},                      // 253
+		{Code: template.Range, A: 4, B: 412, Line: 102},                   // 254
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 102},                // 255
 		{Code: template.LoadInt, A: 8, Line: 103},                         // 256
-		{Code: template.Copy, A: 9, B: 8, Line: 103},                      // 257
-		{Code: template.JumpField, A: 7, B: 260, Line: 104},               // 258
-		{Code: template.Copy, A: 9, B: 3, Line: 104},                      // 259
-		{Code: template.Field, A: 10, B: 7, Line: 105},                    // 260
-		{Code: template.LoadInt, A: 11, B: 1, Line: 105},                  // 261
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 105},             // 262
-		{Code: template.JumpFalse, A: 12, B: 267, Line: 105},              // 263
-		{Code: template.LoadInt, A: 13, B: 18, Line: 105},                 // 264
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 105},               // 265
-		{Code: template.Copy, A: 9, B: 14, Line: 105},                     // 266
-		{Code: template.Field, A: 10, B: 7, Line: 106},                    // 267
-		{Code: template.LoadInt, A: 11, B: 2, Line: 106},                  // 268
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 106},             // 269
-		{Code: template.JumpFalse, A: 12, B: 274, Line: 106},              // 270
-		{Code: template.LoadInt, A: 13, B: 18, Line: 106},                 // 271
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 106},               // 272
-		{Code: template.Copy, A: 9, B: 14, Line: 106},                     // 273
+		{Code: template.Copy, A: 7, B: 8, Line: 103},                      // 257
+		{Code: template.JumpField, A: 6, B: 260, Line: 104},               // 258
+		{Code: template.Copy, A: 7, B: 2, Line: 104},                      // 259
+		{Code: template.Field, A: 8, B: 6, Line: 105},                     // 260
+		{Code: template.LoadInt, A: 9, B: 1, Line: 105},                   // 261
+		{Code: template.Less, A: 10, B: 9, C: 8, Line: 105},               // 262
+		{Code: template.JumpFalse, A: 10, B: 267, Line: 105},              // 263
+		{Code: template.LoadInt, A: 11, B: 18, Line: 105},                 // 264
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 105},               // 265
+		{Code: template.Copy, A: 7, B: 12, Line: 105},                     // 266
+		{Code: template.Field, A: 8, B: 6, Line: 106},                     // 267
+		{Code: template.LoadInt, A: 9, B: 2, Line: 106},                   // 268
+		{Code: template.Less, A: 10, B: 9, C: 8, Line: 106},               // 269
+		{Code: template.JumpFalse, A: 10, B: 274, Line: 106},              // 270
+		{Code: template.LoadInt, A: 11, B: 18, Line: 106},                 // 271
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 106},               // 272
+		{Code: template.Copy, A: 7, B: 12, Line: 106},                     // 273
 		{Code: template.Text, B: 2170, C: 12, Line: 106},                  // 274 "\n<fkey idx=\""
-		{Code: template.Field, A: 10, B: 7, C: 1, Line: 107},              // 275
-		{Code: template.Add, A: 11, B: 9, C: 10, Line: 107},               // 276
-		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 107},         // 277
-		{Code: template.Print, A: 12, Line: 107},                          // 278
+		{Code: template.Field, A: 8, B: 6, C: 1, Line: 107},               // 275
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 107},                 // 276
+		{Code: template.LookupInt, A: 10, B: 9, C: 1, Line: 107},          // 277
+		{Code: template.Print, A: 10, Line: 107},                          // 278
 		{Code: template.Text, B: 2182, C: 11, Line: 107},                  // 279 "\" context=\""
-		{Code: template.Field, A: 11, B: 7, C: 2, Line: 108},              // 280
-		{Code: template.LoadText, A: 13, B: 2193, C: 4, Line: 108},        // 281 "none"
-		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 108},            // 282
-		{Code: template.Copy, A: 10, B: 12, Line: 108},                    // 283
-		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 284
-		{Code: template.Field, A: 14, B: 7, C: 2, Line: 108},              // 285
-		{Code: template.LoadText, A: 16, B: 2197, C: 7, Line: 108},        // 286 "forward"
-		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 108},            // 287
-		{Code: template.Copy, A: 10, B: 15, Line: 108},                    // 288
-		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 289
-		{Code: template.Field, A: 17, B: 7, C: 2, Line: 108},              // 290
-		{Code: template.LoadText, A: 19, B: 2204, C: 3, Line: 108},        // 291 "dnd"
-		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 108},            // 292
-		{Code: template.Copy, A: 10, B: 18, Line: 108},                    // 293
-		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 294
-		{Code: template.Field, A: 20, B: 7, C: 2, Line: 108},              // 295
-		{Code: template.LoadText, A: 22, B: 2207, C: 4, Line: 108},        // 296 "hold"
-		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 108},            // 297
-		{Code: template.Copy, A: 10, B: 21, Line: 108},                    // 298
-		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 299
-		{Code: template.Field, A: 23, B: 7, C: 2, Line: 108},              // 300
-		{Code: template.LoadText, A: 25, B: 2211, C: 10, Line: 108},       // 301 "conference"
-		{Code: template.Equal, A: 24, B: 23, C: 25, Line: 108},            // 302
-		{Code: template.Copy, A: 10, B: 24, Line: 108},                    // 303
-		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 304
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 108},              // 305
-		{Code: template.LoadText, A: 28, B: 2221, C: 4, Line: 108},        // 306 "dtmf"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 108},            // 307
-		{Code: template.Copy, A: 10, B: 27, Line: 108},                    // 308
-		{Code: template.JumpTrue, A: 10, B: 314, Line: 108},               // 309
-		{Code: template.Field, A: 29, B: 7, C: 2, Line: 108},              // 310
-		{Code: template.LoadText, A: 31, B: 2225, C: 9, Line: 108},        // 311 "directory"
-		{Code: template.Equal, A: 30, B: 29, C: 31, Line: 108},            // 312
-		{Code: template.Copy, A: 10, B: 30, Line: 108},                    // 313
-		{Code: template.JumpFalse, A: 10, B: 317, Line: 108},              // 314
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 108},               // 280
+		{Code: template.LoadText, A: 11, B: 2193, C: 4, Line: 108},        // 281 "none"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 108},             // 282
+		{Code: template.Copy, A: 8, B: 10, Line: 108},                     // 283
+		{Code: template.JumpTrue, A: 8, B: 314, Line: 108},                // 284
+		{Code: template.Field, A: 12, B: 6, C: 2, Line: 108},              // 285
+		{Code: template.LoadText, A: 14, B: 2197, C: 7, Line: 108},        // 286 "forward"
+		{Code: template.Equal, A: 13, B: 12, C: 14, Line: 108},            // 287
+		{Code: template.Copy, A: 8, B: 13, Line: 108},                     // 288
+		{Code: template.JumpTrue, A: 8, B: 314, Line: 108},                // 289
+		{Code: template.Field, A: 15, B: 6, C: 2, Line: 108},              // 290
+		{Code: template.LoadText, A: 17, B: 2204, C: 3, Line: 108},        // 291 "dnd"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 108},            // 292
+		{Code: template.Copy, A: 8, B: 16, Line: 108},                     // 293
+		{Code: template.JumpTrue, A: 8, B: 314, Line: 108},                // 294
+		{Code: template.Field, A: 18, B: 6, C: 2, Line: 108},              // 295
+		{Code: template.LoadText, A: 20, B: 2207, C: 4, Line: 108},        // 296 "hold"
+		{Code: template.Equal, A: 19, B: 18, C: 20, Line: 108},            // 297
+		{Code: template.Copy, A: 8, B: 19, Line: 108},                     // 298
+		{Code: template.JumpTrue, A: 8, B: 314, Line: 108},                // 299
+		{Code: template.Field, A: 21, B: 6, C: 2, Line: 108},              // 300
+		{Code: template.LoadText, A: 23, B: 2211, C: 10, Line: 108},       // 301 "conference"
+		{Code: template.Equal, A: 22, B: 21, C: 23, Line: 108},            // 302
+		{Code: template.Copy, A: 8, B: 22, Line: 108},                     // 303
+		{Code: template.JumpTrue, A: 8, B: 314, Line: 108},                // 304
+		{Code: template.Field, A: 24, B: 6, C: 2, Line: 108},              // 305
+		{Code: template.LoadText, A: 26, B: 2221, C: 4, Line: 108},        // 306 "dtmf"
+		{Code: template.Equal, A: 25, B: 24, C: 26, Line: 108},            // 307
+		{Code: template.Copy, A: 8, B: 25, Line: 108},                     // 308
+		{Code: template.JumpTrue, A: 8, B: 314, Line: 108},                // 309
+		{Code: template.Field, A: 27, B: 6, C: 2, Line: 108},              // 310
+		{Code: template.LoadText, A: 29, B: 2225, C: 9, Line: 108},        // 311 "directory"
+		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 108},            // 312
+		{Code: template.Copy, A: 8, B: 28, Line: 108},                     // 313
+		{Code: template.JumpFalse, A: 8, B: 317, Line: 108},               // 314
 		{Code: template.Text, B: 2234, C: 6, Line: 108},                   // 315 "active"
 		{Code: template.Jump, B: 318, Line: 108},                          // 316
-		{Code: template.PrintFieldInt, A: 7, B: 3, Line: 108},             // 317
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 108},             // 317
 		{Code: template.Text, B: 2240, C: 9, Line: 109},                   // 318 "\" label=\""
-		{Code: template.Field, A: 10, B: 7, C: 5, Line: 109},              // 319
-		{Code: template.JumpFalse, A: 10, B: 322, Line: 109},              // 320
-		{Code: template.Print, A: 10, Line: 109},                          // 321
+		{Code: template.Field, A: 8, B: 6, C: 5, Line: 109},               // 319
+		{Code: template.JumpFalse, A: 8, B: 322, Line: 109},               // 320
+		{Code: template.Print, A: 8, Line: 109},                           // 321
 		{Code: template.Text, B: 1554, C: 11, Line: 109},                  // 322 "\" perm=\"R\">"
-		{Code: template.Field, A: 10, B: 7, C: 2, Line: 110},              // 323
-		{Code: template.LoadText, A: 12, B: 2249, C: 12, Line: 110},       // 324 "group-pickup"
-		{Code: template.Equal, A: 11, B: 10, C: 12, Line: 110},            // 325
-		{Code: template.JumpFalse, A: 11, B: 329, Line: 110},              // 326
+		{Code: template.Field, A: 8, B: 6, C: 2, Line: 110},               // 323
+		{Code: template.LoadText, A: 10, B: 2249, C: 12, Line: 110},       // 324 "group-pickup"
+		{Code: template.Equal, A: 9, B: 8, C: 10, Line: 110},              // 325
+		{Code: template.JumpFalse, A: 9, B: 329, Line: 110},               // 326
 		{Code: template.Fail, B: 2261, C: 70, Line: 110},                  // 327 "a key for group pickup needs the code of the PBX: make it a speed-dial"
-		{Code: template.Print, A: 13, Line: 110},                          // 328
-		{Code: template.Field, A: 11, B: 7, C: 2, Line: 111},              // 329
-		{Code: template.LoadText, A: 13, B: 2225, C: 9, Line: 111},        // 330 "directory"
-		{Code: template.Equal, A: 12, B: 11, C: 13, Line: 111},            // 331
-		{Code: template.Copy, A: 10, B: 12, Line: 111},                    // 332
-		{Code: template.JumpFalse, A: 10, B: 337, Line: 111},              // 333
-		{Code: template.Field, A: 14, B: 1, C: 11, Line: 111},             // 334
-		{Code: template.Field, A: 15, B: 14, C: 1, Line: 111},             // 335
-		{Code: template.Copy, A: 10, B: 15, Line: 111},                    // 336
-		{Code: template.JumpFalse, A: 10, B: 342, Line: 111},              // 337
+		{Code: template.Print, A: 11, Line: 110},                          // 328
+		{Code: template.Field, A: 9, B: 6, C: 2, Line: 111},               // 329
+		{Code: template.LoadText, A: 11, B: 2225, C: 9, Line: 111},        // 330 "directory"
+		{Code: template.Equal, A: 10, B: 9, C: 11, Line: 111},             // 331
+		{Code: template.Copy, A: 8, B: 10, Line: 111},                     // 332
+		{Code: template.JumpFalse, A: 8, B: 337, Line: 111},               // 333
+		{Code: template.Field, A: 12, B: 1, C: 11, Line: 111},             // 334
+		{Code: template.Field, A: 13, B: 12, C: 1, Line: 111},             // 335
+		{Code: template.Copy, A: 8, B: 13, Line: 111},                     // 336
+		{Code: template.JumpFalse, A: 8, B: 342, Line: 111},               // 337
 		{Code: template.Text, B: 2331, C: 4, Line: 111},                   // 338 "url "
-		{Code: template.Field, A: 16, B: 1, C: 11, Line: 111},             // 339
-		{Code: template.PrintField, A: 16, B: 1, Line: 111},               // 340
+		{Code: template.Field, A: 14, B: 1, C: 11, Line: 111},             // 339
+		{Code: template.PrintField, A: 14, B: 1, Line: 111},               // 340
 		{Code: template.Jump, B: 410, Line: 111},                          // 341
-		{Code: template.Field, A: 17, B: 7, C: 2, Line: 112},              // 342
-		{Code: template.LoadText, A: 19, B: 2197, C: 7, Line: 112},        // 343 "forward"
-		{Code: template.Equal, A: 18, B: 17, C: 19, Line: 112},            // 344
-		{Code: template.Copy, A: 16, B: 18, Line: 112},                    // 345
-		{Code: template.JumpFalse, A: 16, B: 349, Line: 112},              // 346
-		{Code: template.Field, A: 20, B: 7, C: 4, Line: 112},              // 347
-		{Code: template.Copy, A: 16, B: 20, Line: 112},                    // 348
-		{Code: template.JumpFalse, A: 16, B: 352, Line: 112},              // 349
-		{Code: template.TextField, A: 7, B: 2335, C: 9, D: 4, Line: 112},  // 350 "redirect "
+		{Code: template.Field, A: 15, B: 6, C: 2, Line: 112},              // 342
+		{Code: template.LoadText, A: 17, B: 2197, C: 7, Line: 112},        // 343 "forward"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 112},            // 344
+		{Code: template.Copy, A: 14, B: 16, Line: 112},                    // 345
+		{Code: template.JumpFalse, A: 14, B: 349, Line: 112},              // 346
+		{Code: template.Field, A: 18, B: 6, C: 4, Line: 112},              // 347
+		{Code: template.Copy, A: 14, B: 18, Line: 112},                    // 348
+		{Code: template.JumpFalse, A: 14, B: 352, Line: 112},              // 349
+		{Code: template.TextField, A: 6, B: 2335, C: 9, D: 4, Line: 112},  // 350 "redirect "
 		{Code: template.Jump, B: 410, Line: 112},                          // 351
-		{Code: template.Field, A: 22, B: 7, C: 2, Line: 113},              // 352
-		{Code: template.LoadText, A: 24, B: 2344, C: 9, Line: 113},        // 353 "voicemail"
-		{Code: template.Equal, A: 23, B: 22, C: 24, Line: 113},            // 354
-		{Code: template.Copy, A: 21, B: 23, Line: 113},                    // 355
-		{Code: template.JumpFalse, A: 21, B: 359, Line: 113},              // 356
-		{Code: template.Field, A: 25, B: 7, C: 4, Line: 113},              // 357
-		{Code: template.Copy, A: 21, B: 25, Line: 113},                    // 358
-		{Code: template.JumpFalse, A: 21, B: 362, Line: 113},              // 359
-		{Code: template.TextField, A: 7, B: 2353, C: 6, D: 4, Line: 113},  // 360 "speed "
+		{Code: template.Field, A: 20, B: 6, C: 2, Line: 113},              // 352
+		{Code: template.LoadText, A: 22, B: 2344, C: 9, Line: 113},        // 353 "voicemail"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 113},            // 354
+		{Code: template.Copy, A: 19, B: 21, Line: 113},                    // 355
+		{Code: template.JumpFalse, A: 19, B: 359, Line: 113},              // 356
+		{Code: template.Field, A: 23, B: 6, C: 4, Line: 113},              // 357
+		{Code: template.Copy, A: 19, B: 23, Line: 113},                    // 358
+		{Code: template.JumpFalse, A: 19, B: 362, Line: 113},              // 359
+		{Code: template.TextField, A: 6, B: 2353, C: 6, D: 4, Line: 113},  // 360 "speed "
 		{Code: template.Jump, B: 410, Line: 113},                          // 361
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 114},              // 362
-		{Code: template.Lookup, A: 27, B: 26, C: 2, Line: 114},            // 363
-		{Code: template.Print, A: 27, Line: 114},                          // 364
-		{Code: template.Field, A: 27, B: 7, C: 2, Line: 115},              // 365
-		{Code: template.LoadText, A: 29, B: 2359, C: 3, Line: 115},        // 366 "blf"
-		{Code: template.Equal, A: 28, B: 27, C: 29, Line: 115},            // 367
-		{Code: template.Copy, A: 26, B: 28, Line: 115},                    // 368
-		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 369
-		{Code: template.Field, A: 30, B: 7, C: 2, Line: 115},              // 370
-		{Code: template.LoadText, A: 32, B: 2362, C: 10, Line: 115},       // 371 "speed-dial"
-		{Code: template.Equal, A: 31, B: 30, C: 32, Line: 115},            // 372
-		{Code: template.Copy, A: 26, B: 31, Line: 115},                    // 373
-		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 374
-		{Code: template.Field, A: 33, B: 7, C: 2, Line: 115},              // 375
-		{Code: template.LoadText, A: 35, B: 2372, C: 8, Line: 115},        // 376 "intercom"
-		{Code: template.Equal, A: 34, B: 33, C: 35, Line: 115},            // 377
-		{Code: template.Copy, A: 26, B: 34, Line: 115},                    // 378
-		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 379
-		{Code: template.Field, A: 36, B: 7, C: 2, Line: 115},              // 380
-		{Code: template.LoadText, A: 38, B: 2380, C: 4, Line: 115},        // 381 "park"
-		{Code: template.Equal, A: 37, B: 36, C: 38, Line: 115},            // 382
-		{Code: template.Copy, A: 26, B: 37, Line: 115},                    // 383
-		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 384
-		{Code: template.Field, A: 39, B: 7, C: 2, Line: 115},              // 385
-		{Code: template.LoadText, A: 41, B: 2384, C: 13, Line: 115},       // 386 "retrieve-park"
-		{Code: template.Equal, A: 40, B: 39, C: 41, Line: 115},            // 387
-		{Code: template.Copy, A: 26, B: 40, Line: 115},                    // 388
-		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 389
-		{Code: template.Field, A: 42, B: 7, C: 2, Line: 115},              // 390
-		{Code: template.LoadText, A: 44, B: 2397, C: 8, Line: 115},        // 391 "transfer"
-		{Code: template.Equal, A: 43, B: 42, C: 44, Line: 115},            // 392
-		{Code: template.Copy, A: 26, B: 43, Line: 115},                    // 393
-		{Code: template.JumpTrue, A: 26, B: 399, Line: 115},               // 394
-		{Code: template.Field, A: 45, B: 7, C: 2, Line: 115},              // 395
-		{Code: template.LoadText, A: 47, B: 2221, C: 4, Line: 115},        // 396 "dtmf"
-		{Code: template.Equal, A: 46, B: 45, C: 47, Line: 115},            // 397
-		{Code: template.Copy, A: 26, B: 46, Line: 115},                    // 398
-		{Code: template.JumpFalse, A: 26, B: 401, Line: 115},              // 399
-		{Code: template.TextField, A: 7, B: 2405, C: 1, D: 4, Line: 115},  // 400 " "
-		{Code: template.Field, A: 26, B: 7, C: 2, Line: 116},              // 401
-		{Code: template.LoadText, A: 28, B: 2359, C: 3, Line: 116},        // 402 "blf"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 116},            // 403
-		{Code: template.JumpFalse, A: 27, B: 410, Line: 116},              // 404
-		{Code: template.JumpField, A: 7, B: 408, C: 6, Line: 116},         // 405
-		{Code: template.TextField, A: 7, B: 2406, C: 1, D: 6, Line: 116},  // 406 "|"
+		{Code: template.Field, A: 24, B: 6, C: 2, Line: 114},              // 362
+		{Code: template.Lookup, A: 25, B: 24, C: 2, Line: 114},            // 363
+		{Code: template.Print, A: 25, Line: 114},                          // 364
+		{Code: template.Field, A: 25, B: 6, C: 2, Line: 115},              // 365
+		{Code: template.LoadText, A: 27, B: 2359, C: 3, Line: 115},        // 366 "blf"
+		{Code: template.Equal, A: 26, B: 25, C: 27, Line: 115},            // 367
+		{Code: template.Copy, A: 24, B: 26, Line: 115},                    // 368
+		{Code: template.JumpTrue, A: 24, B: 399, Line: 115},               // 369
+		{Code: template.Field, A: 28, B: 6, C: 2, Line: 115},              // 370
+		{Code: template.LoadText, A: 30, B: 2362, C: 10, Line: 115},       // 371 "speed-dial"
+		{Code: template.Equal, A: 29, B: 28, C: 30, Line: 115},            // 372
+		{Code: template.Copy, A: 24, B: 29, Line: 115},                    // 373
+		{Code: template.JumpTrue, A: 24, B: 399, Line: 115},               // 374
+		{Code: template.Field, A: 31, B: 6, C: 2, Line: 115},              // 375
+		{Code: template.LoadText, A: 33, B: 2372, C: 8, Line: 115},        // 376 "intercom"
+		{Code: template.Equal, A: 32, B: 31, C: 33, Line: 115},            // 377
+		{Code: template.Copy, A: 24, B: 32, Line: 115},                    // 378
+		{Code: template.JumpTrue, A: 24, B: 399, Line: 115},               // 379
+		{Code: template.Field, A: 34, B: 6, C: 2, Line: 115},              // 380
+		{Code: template.LoadText, A: 36, B: 2380, C: 4, Line: 115},        // 381 "park"
+		{Code: template.Equal, A: 35, B: 34, C: 36, Line: 115},            // 382
+		{Code: template.Copy, A: 24, B: 35, Line: 115},                    // 383
+		{Code: template.JumpTrue, A: 24, B: 399, Line: 115},               // 384
+		{Code: template.Field, A: 37, B: 6, C: 2, Line: 115},              // 385
+		{Code: template.LoadText, A: 39, B: 2384, C: 13, Line: 115},       // 386 "retrieve-park"
+		{Code: template.Equal, A: 38, B: 37, C: 39, Line: 115},            // 387
+		{Code: template.Copy, A: 24, B: 38, Line: 115},                    // 388
+		{Code: template.JumpTrue, A: 24, B: 399, Line: 115},               // 389
+		{Code: template.Field, A: 40, B: 6, C: 2, Line: 115},              // 390
+		{Code: template.LoadText, A: 42, B: 2397, C: 8, Line: 115},        // 391 "transfer"
+		{Code: template.Equal, A: 41, B: 40, C: 42, Line: 115},            // 392
+		{Code: template.Copy, A: 24, B: 41, Line: 115},                    // 393
+		{Code: template.JumpTrue, A: 24, B: 399, Line: 115},               // 394
+		{Code: template.Field, A: 43, B: 6, C: 2, Line: 115},              // 395
+		{Code: template.LoadText, A: 45, B: 2221, C: 4, Line: 115},        // 396 "dtmf"
+		{Code: template.Equal, A: 44, B: 43, C: 45, Line: 115},            // 397
+		{Code: template.Copy, A: 24, B: 44, Line: 115},                    // 398
+		{Code: template.JumpFalse, A: 24, B: 401, Line: 115},              // 399
+		{Code: template.TextField, A: 6, B: 2405, C: 1, D: 4, Line: 115},  // 400 " "
+		{Code: template.Field, A: 24, B: 6, C: 2, Line: 116},              // 401
+		{Code: template.LoadText, A: 26, B: 2359, C: 3, Line: 116},        // 402 "blf"
+		{Code: template.Equal, A: 25, B: 24, C: 26, Line: 116},            // 403
+		{Code: template.JumpFalse, A: 25, B: 410, Line: 116},              // 404
+		{Code: template.JumpField, A: 6, B: 408, C: 6, Line: 116},         // 405
+		{Code: template.TextField, A: 6, B: 2406, C: 1, D: 6, Line: 116},  // 406 "|"
 		{Code: template.Jump, B: 410, Line: 116},                          // 407
 		{Code: template.JumpField, A: 1, B: 410, C: 10, Line: 116},        // 408
 		{Code: template.TextField, A: 1, B: 2406, C: 1, D: 10, Line: 116}, // 409 "|"
 		{Code: template.Text, B: 2407, C: 7, Line: 117},                   // 410 "</fkey>"
-		{Code: template.Next, A: 5, B: 255, Line: 102},                    // 411
-		{Code: template.Field, A: 4, C: 27, Line: 119},                    // 412
-		{Code: template.Copy, A: 5, B: 4, Line: 119},                      // 413
-		{Code: template.Range, A: 5, B: 441, Line: 119},                   // 414
-		{Code: template.Item, A: 5, B: 7, C: 5, Line: 119},                // 415
+		{Code: template.Next, A: 4, B: 255, Line: 102},                    // 411
+		{Code: template.Field, A: 3, C: 27, Line: 119},                    // 412
+		{Code: template.Copy, A: 4, B: 3, Line: 119},                      // 413
+		{Code: template.Range, A: 4, B: 441, Line: 119},                   // 414
+		{Code: template.Item, A: 4, B: 6, C: 4, Line: 119},                // 415
 		{Code: template.LoadInt, A: 8, Line: 120},                         // 416
-		{Code: template.Copy, A: 9, B: 8, Line: 120},                      // 417
-		{Code: template.JumpField, A: 7, B: 420, Line: 121},               // 418
-		{Code: template.Copy, A: 9, B: 3, Line: 121},                      // 419
-		{Code: template.Field, A: 10, B: 7, Line: 122},                    // 420
-		{Code: template.LoadInt, A: 11, B: 1, Line: 122},                  // 421
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 122},             // 422
-		{Code: template.JumpFalse, A: 12, B: 427, Line: 122},              // 423
-		{Code: template.LoadInt, A: 13, B: 18, Line: 122},                 // 424
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 122},               // 425
-		{Code: template.Copy, A: 9, B: 14, Line: 122},                     // 426
-		{Code: template.Field, A: 10, B: 7, Line: 123},                    // 427
-		{Code: template.LoadInt, A: 11, B: 2, Line: 123},                  // 428
-		{Code: template.Less, A: 12, B: 11, C: 10, Line: 123},             // 429
-		{Code: template.JumpFalse, A: 12, B: 434, Line: 123},              // 430
-		{Code: template.LoadInt, A: 13, B: 18, Line: 123},                 // 431
-		{Code: template.Add, A: 14, B: 9, C: 13, Line: 123},               // 432
-		{Code: template.Copy, A: 9, B: 14, Line: 123},                     // 433
+		{Code: template.Copy, A: 7, B: 8, Line: 120},                      // 417
+		{Code: template.JumpField, A: 6, B: 420, Line: 121},               // 418
+		{Code: template.Copy, A: 7, B: 2, Line: 121},                      // 419
+		{Code: template.Field, A: 8, B: 6, Line: 122},                     // 420
+		{Code: template.LoadInt, A: 9, B: 1, Line: 122},                   // 421
+		{Code: template.Less, A: 10, B: 9, C: 8, Line: 122},               // 422
+		{Code: template.JumpFalse, A: 10, B: 427, Line: 122},              // 423
+		{Code: template.LoadInt, A: 11, B: 18, Line: 122},                 // 424
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 122},               // 425
+		{Code: template.Copy, A: 7, B: 12, Line: 122},                     // 426
+		{Code: template.Field, A: 8, B: 6, Line: 123},                     // 427
+		{Code: template.LoadInt, A: 9, B: 2, Line: 123},                   // 428
+		{Code: template.Less, A: 10, B: 9, C: 8, Line: 123},               // 429
+		{Code: template.JumpFalse, A: 10, B: 434, Line: 123},              // 430
+		{Code: template.LoadInt, A: 11, B: 18, Line: 123},                 // 431
+		{Code: template.Add, A: 12, B: 7, C: 11, Line: 123},               // 432
+		{Code: template.Copy, A: 7, B: 12, Line: 123},                     // 433
 		{Code: template.Text, B: 2170, C: 12, Line: 123},                  // 434 "\n<fkey idx=\""
-		{Code: template.Field, A: 10, B: 7, C: 1, Line: 124},              // 435
-		{Code: template.Add, A: 11, B: 9, C: 10, Line: 124},               // 436
-		{Code: template.LookupInt, A: 12, B: 11, C: 1, Line: 124},         // 437
-		{Code: template.Print, A: 12, Line: 124},                          // 438
+		{Code: template.Field, A: 8, B: 6, C: 1, Line: 124},               // 435
+		{Code: template.Add, A: 9, B: 7, C: 8, Line: 124},                 // 436
+		{Code: template.LookupInt, A: 10, B: 9, C: 1, Line: 124},          // 437
+		{Code: template.Print, A: 10, Line: 124},                          // 438
 		{Code: template.Text, B: 2414, C: 48, Line: 124},                  // 439 "\" context=\"active\" label=\"\" perm=\"R\">none</fkey>"
-		{Code: template.Next, A: 5, B: 415, Line: 119},                    // 440
+		{Code: template.Next, A: 4, B: 415, Line: 119},                    // 440
 		{Code: template.Text, B: 2462, C: 29, Line: 125},                  // 441 "\n</functionKeys>\n</settings>\n"
 	},
 }
@@ -8241,7 +8235,7 @@ var yealinkMacBoot = template.Program{
 
 var yealinkMacCfg = template.Program{
 	Source: "mac.cfg.tmpl",
-	Cells:  39,
+	Cells:  24,
 	Escape: keyvalue.Append,
 	Root:   profile.Phone,
 	Tables: yealinkTables,
@@ -8281,572 +8275,572 @@ var yealinkMacCfg = template.Program{
 		"expansion_module..key..type = .line = .value = .extension = .pickup_value = linekey..type = 0\n" +
 		"linekey.",
 	Ops: []template.Op{
-		{Code: template.LoadText, A: 1, C: 7, Line: 7},                     // 0 "static."
-		{Code: template.Copy, A: 2, B: 1, Line: 7},                         // 1
-		{Code: template.Field, A: 3, C: 30, Line: 8},                       // 2
-		{Code: template.LoadText, A: 4, B: 7, C: 3, Line: 8},               // 3 "v70"
-		{Code: template.Has, A: 5, B: 3, C: 4, Line: 8},                    // 4
-		{Code: template.Copy, A: 6, B: 5, Line: 8},                         // 5
-		{Code: template.Field, A: 7, C: 30, Line: 9},                       // 6
-		{Code: template.LoadText, A: 8, B: 10, C: 3, Line: 9},              // 7 "v72"
-		{Code: template.Has, A: 9, B: 7, C: 8, Line: 9},                    // 8
-		{Code: template.Copy, A: 10, B: 9, Line: 9},                        // 9
-		{Code: template.Copy, A: 11, B: 6, Line: 10},                       // 10
-		{Code: template.JumpTrue, A: 11, B: 18, Line: 10},                  // 11
-		{Code: template.Copy, A: 11, B: 10, Line: 10},                      // 12
-		{Code: template.JumpTrue, A: 11, B: 18, Line: 10},                  // 13
-		{Code: template.Field, A: 12, C: 30, Line: 10},                     // 14
-		{Code: template.LoadText, A: 13, B: 13, C: 3, Line: 10},            // 15 "v73"
-		{Code: template.Has, A: 14, B: 12, C: 13, Line: 10},                // 16
-		{Code: template.Copy, A: 11, B: 14, Line: 10},                      // 17
-		{Code: template.Copy, A: 15, B: 11, Line: 10},                      // 18
-		{Code: template.JumpFalse, A: 15, B: 22, Line: 11},                 // 19
-		{Code: template.LoadText, A: 16, B: 16, Line: 11},                  // 20 ""
-		{Code: template.Copy, A: 2, B: 16, Line: 11},                       // 21
-		{Code: template.Text, B: 16, C: 17, Line: 12},                      // 22 "#!version:1.0.0.1"
-		{Code: template.Text, B: 33, C: 1, Line: 14},                       // 23 "\n"
-		{Code: template.Print, A: 2, Line: 15},                             // 24
-		{Code: template.TextField, B: 34, C: 28, D: 19, Line: 15},          // 25 "auto_provision.server.url = "
-		{Code: template.Field, A: 16, C: 20, Line: 16},                     // 26
-		{Code: template.JumpFalse, A: 16, B: 35, Line: 16},                 // 27
-		{Code: template.Text, B: 33, C: 1, Line: 16},                       // 28 "\n"
-		{Code: template.Print, A: 2, Line: 17},                             // 29
-		{Code: template.TextField, B: 62, C: 33, D: 16, Line: 17},          // 30 "auto_provision.server.username = "
-		{Code: template.Text, B: 33, C: 1, Line: 17},                       // 31 "\n"
-		{Code: template.Print, A: 2, Line: 18},                             // 32
-		{Code: template.Text, B: 95, C: 33, Line: 18},                      // 33 "auto_provision.server.password = "
-		{Code: template.Print, A: 16, Line: 18},                            // 34
-		{Code: template.JumpFalse, A: 6, B: 39, Line: 20},                  // 35
-		{Code: template.Text, B: 128, C: 67, Line: 20},                     // 36 "\nauto_provision.mode = 6\nauto_provision.schedule.periodic_minute = "
-		{Code: template.PrintFieldInt, B: 21, Line: 22},                    // 37
-		{Code: template.Jump, B: 42, Line: 20},                             // 38
-		{Code: template.Text, B: 33, C: 1, Line: 23},                       // 39 "\n"
-		{Code: template.Print, A: 2, Line: 24},                             // 40
-		{Code: template.Text, B: 195, C: 27, Line: 24},                     // 41 "auto_provision.power_on = 1"
-		{Code: template.Text, B: 33, C: 1, Line: 25},                       // 42 "\n"
-		{Code: template.Print, A: 2, Line: 26},                             // 43
-		{Code: template.Text, B: 222, C: 33, Line: 26},                     // 44 "auto_provision.repeat.enable = 1\n"
-		{Code: template.Print, A: 2, Line: 27},                             // 45
-		{Code: template.Text, B: 255, C: 32, Line: 27},                     // 46 "auto_provision.repeat.minutes = "
-		{Code: template.PrintFieldInt, B: 21, Line: 27},                    // 47
-		{Code: template.Text, B: 33, C: 1, Line: 27},                       // 48 "\n"
-		{Code: template.Print, A: 2, Line: 28},                             // 49
-		{Code: template.Text, B: 287, C: 32, Line: 28},                     // 50 "auto_provision.weekly.enable = 0"
-		{Code: template.Not, A: 16, B: 15, Line: 29},                       // 51
-		{Code: template.JumpFalse, A: 16, B: 54, Line: 29},                 // 52
-		{Code: template.Text, B: 319, C: 42, Line: 29},                     // 53 "\nstatic.auto_provision.flexible.enable = 0"
-		{Code: template.Text, B: 33, C: 1, Line: 32},                       // 54 "\n"
-		{Code: template.Print, A: 2, Line: 33},                             // 55
-		{Code: template.Text, B: 361, C: 29, Line: 33},                     // 56 "auto_provision.pnp_enable = 0"
-		{Code: template.Field, A: 16, C: 12, Line: 34},                     // 57
-		{Code: template.JumpFalse, A: 16, B: 63, Line: 34},                 // 58
-		{Code: template.Text, B: 33, C: 1, Line: 34},                       // 59 "\n"
-		{Code: template.Print, A: 2, Line: 35},                             // 60
-		{Code: template.Text, B: 390, C: 15, Line: 35},                     // 61 "firmware.url = "
-		{Code: template.Print, A: 16, Line: 35},                            // 62
-		{Code: template.Field, A: 16, C: 8, Line: 37},                      // 63
-		{Code: template.JumpFalse, A: 16, B: 69, Line: 37},                 // 64
-		{Code: template.Text, B: 33, C: 1, Line: 37},                       // 65 "\n"
-		{Code: template.Print, A: 2, Line: 38},                             // 66
-		{Code: template.Text, B: 405, C: 31, Line: 38},                     // 67 "security.user_password = admin:"
-		{Code: template.Print, A: 16, Line: 38},                            // 68
-		{Code: template.Text, B: 436, C: 57, Line: 40},                     // 69 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
-		{Code: template.JumpField, B: 73, C: 23, Line: 42},                 // 70
-		{Code: template.PrintFieldInt, B: 23, Line: 42},                    // 71
-		{Code: template.Jump, B: 74, Line: 42},                             // 72
-		{Code: template.Text, B: 493, C: 1, Line: 42},                      // 73 "0"
-		{Code: template.Field, A: 16, C: 6, Line: 43},                      // 74
-		{Code: template.JumpFalse, A: 16, B: 87, Line: 43},                 // 75
-		{Code: template.Field, A: 17, C: 30, Line: 44},                     // 76
-		{Code: template.LoadText, A: 18, B: 494, C: 4, Line: 44},           // 77 "dect"
-		{Code: template.Has, A: 19, B: 17, C: 18, Line: 44},                // 78
-		{Code: template.Not, A: 20, B: 19, Line: 44},                       // 79
-		{Code: template.JumpFalse, A: 20, B: 84, Line: 44},                 // 80
-		{Code: template.Text, B: 498, C: 12, Line: 44},                     // 81 "\nlang.gui = "
-		{Code: template.Lookup, A: 21, B: 16, C: 6, Line: 45},              // 82
-		{Code: template.Print, A: 21, Line: 45},                            // 83
-		{Code: template.Text, B: 510, C: 12, Line: 46},                     // 84 "\nlang.wui = "
-		{Code: template.Lookup, A: 17, B: 16, C: 6, Line: 47},              // 85
-		{Code: template.Print, A: 17, Line: 47},                            // 86
-		{Code: template.Field, A: 16, C: 7, Line: 49},                      // 87
-		{Code: template.Copy, A: 17, B: 16, Line: 49},                      // 88
-		{Code: template.Range, A: 17, B: 97, Line: 49},                     // 89
-		{Code: template.Item, A: 17, B: 19, C: 20, Line: 49},               // 90
-		{Code: template.Text, B: 522, C: 22, Line: 49},                     // 91 "\nlocal_time.ntp_server"
-		{Code: template.LoadInt, A: 21, B: 1, Line: 50},                    // 92
-		{Code: template.Add, A: 22, B: 20, C: 21, Line: 50},                // 93
-		{Code: template.PrintInt, A: 22, Line: 50},                         // 94
-		{Code: template.TextField, A: 19, B: 544, C: 3, Line: 50},          // 95 " = "
-		{Code: template.Next, A: 17, B: 90, Line: 49},                      // 96
-		{Code: template.JumpField, B: 99, C: 7, Line: 52},                  // 97
-		{Code: template.Text, B: 547, C: 36, Line: 52},                     // 98 "\nlocal_time.manual_ntp_srv_prior = 1"
-		{Code: template.Field, A: 16, C: 24, Line: 55},                     // 99
-		{Code: template.JumpFalse, A: 16, B: 149, Line: 55},                // 100
-		{Code: template.Text, B: 583, C: 49, Line: 55},                     // 101 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
-		{Code: template.Field, A: 18, B: 16, C: 2, Line: 57},               // 102
-		{Code: template.Copy, A: 17, B: 18, Line: 57},                      // 103
-		{Code: template.JumpTrue, A: 17, B: 107, Line: 57},                 // 104
-		{Code: template.Field, A: 19, B: 16, C: 3, Line: 57},               // 105
-		{Code: template.Copy, A: 17, B: 19, Line: 57},                      // 106
-		{Code: template.JumpFalse, A: 17, B: 114, Line: 57},                // 107
-		{Code: template.PrintField, A: 16, B: 1, Line: 57},                 // 108
-		{Code: template.PrintFieldInt, A: 16, B: 2, Line: 57},              // 109
-		{Code: template.JumpField, A: 16, B: 113, C: 3, Line: 57},          // 110
-		{Code: template.Text, B: 632, C: 1, Line: 57},                      // 111 ":"
-		{Code: template.PrintFieldInt, A: 16, B: 3, Line: 57},              // 112
-		{Code: template.Jump, B: 115, Line: 57},                            // 113
-		{Code: template.Text, B: 493, C: 1, Line: 57},                      // 114 "0"
-		{Code: template.JumpField, A: 16, B: 148, C: 4, Line: 58},          // 115
-		{Code: template.Field, A: 18, B: 16, C: 6, Line: 59},               // 116
-		{Code: template.Field, A: 19, B: 18, C: 5, Line: 59},               // 117
-		{Code: template.Copy, A: 17, B: 19, Line: 59},                      // 118
-		{Code: template.JumpFalse, A: 17, B: 123, Line: 59},                // 119
-		{Code: template.Field, A: 20, B: 16, C: 7, Line: 59},               // 120
-		{Code: template.Field, A: 21, B: 20, C: 5, Line: 59},               // 121
-		{Code: template.Copy, A: 17, B: 21, Line: 59},                      // 122
-		{Code: template.Not, A: 22, B: 17, Line: 59},                       // 123
-		{Code: template.JumpFalse, A: 22, B: 127, Line: 59},                // 124
-		{Code: template.Fail, B: 633, C: 67, Line: 59},                     // 125 "the phone cannot express when summer time changes in this time zone"
-		{Code: template.Print, A: 23, Line: 59},                            // 126
-		{Code: template.Text, B: 700, C: 81, Line: 59},                     // 127 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
-		{Code: template.Field, A: 17, B: 16, C: 6, Line: 62},               // 128
-		{Code: template.PrintFieldInt, A: 17, Line: 226},                   // 129
-		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 130 "/"
-		{Code: template.PrintFieldInt, A: 17, B: 1, Line: 226},             // 131
-		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 132 "/"
-		{Code: template.PrintFieldInt, A: 17, B: 3, Line: 226},             // 133
-		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 134 "/"
-		{Code: template.PrintFieldInt, A: 17, B: 4, Line: 226},             // 135
-		{Code: template.Text, B: 782, C: 23, Line: 62},                     // 136 "\nlocal_time.end_time = "
-		{Code: template.Field, A: 17, B: 16, C: 7, Line: 63},               // 137
-		{Code: template.PrintFieldInt, A: 17, Line: 226},                   // 138
-		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 139 "/"
-		{Code: template.PrintFieldInt, A: 17, B: 1, Line: 226},             // 140
-		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 141 "/"
-		{Code: template.PrintFieldInt, A: 17, B: 3, Line: 226},             // 142
-		{Code: template.Text, B: 781, C: 1, Line: 226},                     // 143 "/"
-		{Code: template.PrintFieldInt, A: 17, B: 4, Line: 226},             // 144
-		{Code: template.Text, B: 805, C: 26, Line: 63},                     // 145 "\nlocal_time.offset_time = "
-		{Code: template.PrintFieldInt, A: 16, B: 5, Line: 64},              // 146
-		{Code: template.Jump, B: 149, Line: 58},                            // 147
-		{Code: template.Text, B: 831, C: 27, Line: 65},                     // 148 "\nlocal_time.summer_time = 0"
-		{Code: template.Field, A: 16, C: 11, Line: 69},                     // 149
-		{Code: template.JumpField, A: 16, B: 158, C: 1, Line: 69},          // 150
-		{Code: template.Text, B: 858, C: 32, Line: 69},                     // 151 "\nremote_phonebook.data.1.name = "
-		{Code: template.Field, A: 17, C: 11, Line: 70},                     // 152
-		{Code: template.PrintField, A: 17, Line: 70},                       // 153
-		{Code: template.Text, B: 890, C: 31, Line: 70},                     // 154 "\nremote_phonebook.data.1.url = "
-		{Code: template.Field, A: 17, C: 11, Line: 71},                     // 155
-		{Code: template.PrintField, A: 17, B: 1, Line: 71},                 // 156
-		{Code: template.Jump, B: 159, Line: 69},                            // 157
-		{Code: template.Text, B: 921, C: 75, Line: 72},                     // 158 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
-		{Code: template.Field, A: 16, C: 30, Line: 76},                     // 159
-		{Code: template.LoadText, A: 17, B: 494, C: 4, Line: 76},           // 160 "dect"
-		{Code: template.Has, A: 18, B: 16, C: 17, Line: 76},                // 161
-		{Code: template.Not, A: 19, B: 18, Line: 76},                       // 162
-		{Code: template.JumpFalse, A: 19, B: 168, Line: 76},                // 163
-		{Code: template.JumpField, B: 167, C: 10, Line: 77},                // 164
-		{Code: template.TextField, B: 996, C: 79, D: 10, Line: 79},         // 165 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
-		{Code: template.Jump, B: 168, Line: 77},                            // 166
-		{Code: template.Text, B: 1075, C: 41, Line: 80},                    // 167 "\nfeatures.pickup.direct_pickup_enable = 0"
-		{Code: template.Copy, A: 16, Line: 84},                             // 168
-		{Code: template.Field, A: 17, C: 25, Line: 85},                     // 169
-		{Code: template.Copy, A: 18, B: 17, Line: 85},                      // 170
-		{Code: template.Range, A: 18, B: 386, Line: 85},                    // 171
-		{Code: template.Item, A: 18, B: 20, C: 18, Line: 85},               // 172
-		{Code: template.Field, A: 21, B: 20, C: 10, Line: 86},              // 173
-		{Code: template.Copy, A: 22, B: 21, Line: 86},                      // 174
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 87},           // 175 "\naccount."
-		{Code: template.TextInt, A: 22, B: 1125, C: 20, Line: 88},          // 176 ".enable = 1\naccount."
-		{Code: template.TextField, A: 20, B: 1145, C: 9, D: 14, Line: 88},  // 177 ".label = "
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 89},           // 178 "\naccount."
-		{Code: template.TextField, A: 20, B: 1154, C: 16, D: 15, Line: 89}, // 179 ".display_name = "
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 90},           // 180 "\naccount."
-		{Code: template.TextField, A: 20, B: 1170, C: 13, D: 11, Line: 90}, // 181 ".user_name = "
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 91},           // 182 "\naccount."
-		{Code: template.TextField, A: 20, B: 1183, C: 13, D: 12, Line: 91}, // 183 ".auth_name = "
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 92},           // 184 "\naccount."
-		{Code: template.TextField, A: 20, B: 1196, C: 12, D: 13, Line: 92}, // 185 ".password = "
-		{Code: template.LoadText, A: 23, B: 1208, C: 7, Line: 95},          // 186 "account"
-		{Code: template.Copy, A: 24, B: 23, Line: 95},                      // 187
-		{Code: template.Field, A: 25, B: 16, C: 30, Line: 96},              // 188
-		{Code: template.LoadText, A: 26, B: 1215, C: 7, Line: 96},          // 189 "servers"
-		{Code: template.Has, A: 27, B: 25, C: 26, Line: 96},                // 190
-		{Code: template.JumpFalse, A: 27, B: 198, Line: 96},                // 191
-		{Code: template.LoadText, A: 28, B: 1222, C: 8, Line: 97},          // 192 "template"
-		{Code: template.Copy, A: 24, B: 28, Line: 97},                      // 193
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 98},           // 194 "\naccount."
-		{Code: template.TextInt, A: 22, B: 1230, C: 23, Line: 98},          // 195 ".sip_server.template = "
-		{Code: template.TextInt, A: 22, B: 1253, C: 10, Line: 99},          // 196 "\ntemplate."
-		{Code: template.TextInt, A: 22, B: 1263, C: 8, Line: 99},           // 197 ".name = "
-		{Code: template.Copy, A: 25, B: 6, Line: 101},                      // 198
-		{Code: template.JumpTrue, A: 25, B: 201, Line: 101},                // 199
-		{Code: template.Copy, A: 25, B: 10, Line: 101},                     // 200
-		{Code: template.JumpFalse, A: 25, B: 211, Line: 101},               // 201
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 102},          // 202 "\naccount."
-		{Code: template.TextField, A: 20, B: 1271, C: 19, D: 1, Line: 102}, // 203 ".sip_server_host = "
-		{Code: template.Field, A: 26, B: 20, C: 2, Line: 103},              // 204
-		{Code: template.JumpFalse, A: 26, B: 208, Line: 103},               // 205
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 104},          // 206 "\naccount."
-		{Code: template.TextInt, A: 26, B: 1290, C: 19, Line: 104},         // 207 ".sip_server_port = "
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 106},          // 208 "\naccount."
-		{Code: template.Text, B: 1309, C: 11, Line: 106},                   // 209 ".expires = "
-		{Code: template.PrintFieldInt, A: 20, B: 16, Line: 106},            // 210
-		{Code: template.JumpFalse, A: 15, B: 217, Line: 108},               // 211
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 109},          // 212 "\naccount."
-		{Code: template.Text, B: 1320, C: 13, Line: 109},                   // 213 ".transport = "
-		{Code: template.Field, A: 25, B: 20, C: 3, Line: 109},              // 214
-		{Code: template.Lookup, A: 26, B: 25, C: 9, Line: 109},             // 215
-		{Code: template.Print, A: 26, Line: 109},                           // 216
-		{Code: template.Not, A: 25, B: 6, Line: 111},                       // 217
-		{Code: template.JumpFalse, A: 25, B: 241, Line: 111},               // 218
-		{Code: template.Text, B: 33, C: 1, Line: 111},                      // 219 "\n"
-		{Code: template.Print, A: 24, Line: 112},                           // 220
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 112},          // 221 "."
-		{Code: template.TextField, A: 20, B: 1334, C: 24, D: 1, Line: 112}, // 222 ".sip_server.1.address = "
-		{Code: template.Field, A: 26, B: 20, C: 2, Line: 113},              // 223
-		{Code: template.JumpFalse, A: 26, B: 229, Line: 113},               // 224
-		{Code: template.Text, B: 33, C: 1, Line: 113},                      // 225 "\n"
-		{Code: template.Print, A: 24, Line: 114},                           // 226
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 114},          // 227 "."
-		{Code: template.TextInt, A: 26, B: 1358, C: 21, Line: 114},         // 228 ".sip_server.1.port = "
-		{Code: template.Text, B: 33, C: 1, Line: 115},                      // 229 "\n"
-		{Code: template.Print, A: 24, Line: 116},                           // 230
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 116},          // 231 "."
-		{Code: template.Text, B: 1379, C: 31, Line: 116},                   // 232 ".sip_server.1.transport_type = "
-		{Code: template.Field, A: 26, B: 20, C: 3, Line: 116},              // 233
-		{Code: template.Lookup, A: 27, B: 26, C: 9, Line: 116},             // 234
-		{Code: template.Print, A: 27, Line: 116},                           // 235
-		{Code: template.Text, B: 33, C: 1, Line: 116},                      // 236 "\n"
-		{Code: template.Print, A: 24, Line: 117},                           // 237
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 117},          // 238 "."
-		{Code: template.Text, B: 1410, C: 24, Line: 117},                   // 239 ".sip_server.1.expires = "
-		{Code: template.PrintFieldInt, A: 20, B: 16, Line: 117},            // 240
-		{Code: template.JumpFalse, A: 15, B: 245, Line: 119},               // 241
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 120},          // 242 "\naccount."
-		{Code: template.Text, B: 1434, C: 30, Line: 120},                   // 243 ".reg_fail_retry_interval = 120"
-		{Code: template.Jump, B: 248, Line: 119},                           // 244
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 124},          // 245 "\naccount."
-		{Code: template.TextInt, A: 22, B: 1464, C: 40, Line: 125},         // 246 ".reg_failed_retry_min_time = 30\naccount."
-		{Code: template.Text, B: 1504, C: 32, Line: 125},                   // 247 ".reg_failed_retry_max_time = 600"
-		{Code: template.JumpField, A: 20, B: 276, C: 4, Line: 127},         // 248
-		{Code: template.Copy, A: 25, B: 6, Line: 128},                      // 249
-		{Code: template.JumpTrue, A: 25, B: 252, Line: 128},                // 250
-		{Code: template.Copy, A: 25, B: 10, Line: 128},                     // 251
-		{Code: template.JumpFalse, A: 25, B: 259, Line: 128},               // 252
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 129},          // 253 "\naccount."
-		{Code: template.TextField, A: 20, B: 1536, C: 17, D: 4, Line: 129}, // 254 ".outbound_host = "
-		{Code: template.Field, A: 26, B: 20, C: 5, Line: 130},              // 255
-		{Code: template.JumpFalse, A: 26, B: 259, Line: 130},               // 256
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 131},          // 257 "\naccount."
-		{Code: template.TextInt, A: 26, B: 1553, C: 17, Line: 131},         // 258 ".outbound_port = "
-		{Code: template.Text, B: 33, C: 1, Line: 133},                      // 259 "\n"
-		{Code: template.Print, A: 24, Line: 134},                           // 260
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 134},          // 261 "."
-		{Code: template.Text, B: 1570, C: 26, Line: 134},                   // 262 ".outbound_proxy_enable = 1"
-		{Code: template.Not, A: 25, B: 6, Line: 135},                       // 263
-		{Code: template.JumpFalse, A: 25, B: 275, Line: 135},               // 264
-		{Code: template.Text, B: 33, C: 1, Line: 135},                      // 265 "\n"
-		{Code: template.Print, A: 24, Line: 136},                           // 266
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 136},          // 267 "."
-		{Code: template.TextField, A: 20, B: 1596, C: 28, D: 4, Line: 136}, // 268 ".outbound_proxy.1.address = "
-		{Code: template.Field, A: 26, B: 20, C: 5, Line: 137},              // 269
-		{Code: template.JumpFalse, A: 26, B: 275, Line: 137},               // 270
-		{Code: template.Text, B: 33, C: 1, Line: 137},                      // 271 "\n"
-		{Code: template.Print, A: 24, Line: 138},                           // 272
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 138},          // 273 "."
-		{Code: template.TextInt, A: 26, B: 1624, C: 25, Line: 138},         // 274 ".outbound_proxy.1.port = "
-		{Code: template.Jump, B: 280, Line: 127},                           // 275
-		{Code: template.Text, B: 33, C: 1, Line: 141},                      // 276 "\n"
-		{Code: template.Print, A: 24, Line: 142},                           // 277
-		{Code: template.TextInt, A: 22, B: 1333, C: 1, Line: 142},          // 278 "."
-		{Code: template.Text, B: 1649, C: 26, Line: 142},                   // 279 ".outbound_proxy_enable = 0"
-		{Code: template.Copy, A: 25, B: 15, Line: 145},                     // 280
-		{Code: template.JumpFalse, A: 25, B: 286, Line: 145},               // 281
-		{Code: template.Field, A: 26, B: 20, C: 7, Line: 145},              // 282
-		{Code: template.LoadText, A: 28, B: 1675, C: 8, Line: 145},         // 283 "required"
-		{Code: template.Equal, A: 27, B: 26, C: 28, Line: 145},             // 284
-		{Code: template.Copy, A: 25, B: 27, Line: 145},                     // 285
-		{Code: template.JumpFalse, A: 25, B: 289, Line: 145},               // 286
-		{Code: template.Fail, B: 1683, C: 44, Line: 145},                   // 287 "this firmware cannot be told to require SRTP"
-		{Code: template.Print, A: 29, Line: 145},                           // 288
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 146},          // 289 "\naccount."
-		{Code: template.Text, B: 1727, C: 19, Line: 146},                   // 290 ".srtp_encryption = "
-		{Code: template.JumpFalse, A: 15, B: 294, Line: 146},               // 291
-		{Code: template.Text, B: 493, C: 1, Line: 146},                     // 292 "0"
-		{Code: template.Jump, B: 297, Line: 146},                           // 293
-		{Code: template.Field, A: 25, B: 20, C: 7, Line: 146},              // 294
-		{Code: template.Lookup, A: 26, B: 25, C: 8, Line: 146},             // 295
-		{Code: template.Print, A: 26, Line: 146},                           // 296
-		{Code: template.Field, A: 25, B: 16, C: 30, Line: 147},             // 297
-		{Code: template.LoadText, A: 26, B: 1746, C: 3, Line: 147},         // 298 "blf"
-		{Code: template.Has, A: 27, B: 25, C: 26, Line: 147},               // 299
-		{Code: template.JumpFalse, A: 27, B: 304, Line: 147},               // 300
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 148},          // 301 "\naccount."
-		{Code: template.Text, B: 1749, C: 24, Line: 148},                   // 302 ".blf.subscribe_period = "
-		{Code: template.PrintFieldInt, A: 16, B: 22, Line: 148},            // 303
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 150},          // 304 "\naccount."
-		{Code: template.Text, B: 1773, C: 17, Line: 150},                   // 305 ".subscribe_mwi = "
-		{Code: template.JumpField, A: 20, B: 309, C: 9, Line: 150},         // 306
-		{Code: template.Text, B: 1790, C: 1, Line: 150},                    // 307 "1"
-		{Code: template.Jump, B: 310, Line: 150},                           // 308
-		{Code: template.Text, B: 493, C: 1, Line: 150},                     // 309 "0"
-		{Code: template.TextInt, A: 22, B: 1791, C: 19, Line: 151},         // 310 "\nvoice_mail.number."
-		{Code: template.Text, B: 544, C: 3, Line: 151},                     // 311 " = "
-		{Code: template.JumpField, A: 20, B: 315, C: 8, Line: 151},         // 312
-		{Code: template.PrintField, A: 20, B: 8, Line: 151},                // 313
-		{Code: template.Jump, B: 316, Line: 151},                           // 314
-		{Code: template.Text, B: 1810, C: 6, Line: 151},                    // 315 "%NULL%"
-		{Code: template.Field, A: 25, B: 16, C: 28, Line: 152},             // 316
-		{Code: template.Copy, A: 26, B: 25, Line: 152},                     // 317
-		{Code: template.Range, A: 26, B: 373, Line: 152},                   // 318
-		{Code: template.Item, A: 26, B: 28, C: 26, Line: 152},              // 319
-		{Code: template.Field, A: 29, B: 28, Line: 153},                    // 320
-		{Code: template.Lookup, A: 30, B: 29, Line: 153},                   // 321
-		{Code: template.Copy, A: 31, B: 30, Line: 153},                     // 322
-		{Code: template.Copy, A: 32, B: 6, Line: 154},                      // 323
-		{Code: template.JumpTrue, A: 32, B: 326, Line: 154},                // 324
-		{Code: template.Copy, A: 32, B: 10, Line: 154},                     // 325
-		{Code: template.JumpFalse, A: 32, B: 340, Line: 154},               // 326
-		{Code: template.Field, A: 34, B: 28, C: 1, Line: 156},              // 327
-		{Code: template.Copy, A: 33, B: 34, Line: 156},                     // 328
-		{Code: template.JumpFalse, A: 33, B: 334, Line: 156},               // 329
-		{Code: template.Field, A: 35, B: 28, Line: 156},                    // 330
-		{Code: template.LoadText, A: 37, B: 1816, C: 4, Line: 156},         // 331 "opus"
-		{Code: template.Equal, A: 36, B: 35, C: 37, Line: 156},             // 332
-		{Code: template.Copy, A: 33, B: 36, Line: 156},                     // 333
-		{Code: template.JumpFalse, A: 33, B: 337, Line: 156},               // 334
-		{Code: template.Fail, B: 1820, C: 36, Line: 156},                   // 335 "opus is not a codec of this firmware"
-		{Code: template.Print, A: 38, Line: 156},                           // 336
-		{Code: template.Field, A: 33, B: 28, Line: 157},                    // 337
-		{Code: template.Lookup, A: 34, B: 33, C: 2, Line: 157},             // 338
-		{Code: template.Copy, A: 31, B: 34, Line: 157},                     // 339
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 159},          // 340 "\naccount."
-		{Code: template.Text, B: 1856, C: 7, Line: 159},                    // 341 ".codec."
-		{Code: template.Print, A: 31, Line: 159},                           // 342
-		{Code: template.Text, B: 1863, C: 10, Line: 159},                   // 343 ".enable = "
-		{Code: template.JumpField, A: 28, B: 347, C: 1, Line: 159},         // 344
-		{Code: template.Text, B: 1790, C: 1, Line: 159},                    // 345 "1"
-		{Code: template.Jump, B: 348, Line: 159},                           // 346
-		{Code: template.Text, B: 493, C: 1, Line: 159},                     // 347 "0"
-		{Code: template.JumpField, A: 28, B: 372, C: 1, Line: 160},         // 348
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 161},          // 349 "\naccount."
-		{Code: template.Text, B: 1856, C: 7, Line: 161},                    // 350 ".codec."
-		{Code: template.Print, A: 31, Line: 161},                           // 351
-		{Code: template.Text, B: 1873, C: 12, Line: 161},                   // 352 ".priority = "
-		{Code: template.PrintFieldInt, A: 28, B: 2, Line: 161},             // 353
-		{Code: template.Copy, A: 32, B: 6, Line: 162},                      // 354
-		{Code: template.JumpTrue, A: 32, B: 357, Line: 162},                // 355
-		{Code: template.Copy, A: 32, B: 10, Line: 162},                     // 356
-		{Code: template.JumpFalse, A: 32, B: 372, Line: 162},               // 357
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 163},          // 358 "\naccount."
-		{Code: template.Text, B: 1856, C: 7, Line: 163},                    // 359 ".codec."
-		{Code: template.Print, A: 31, Line: 163},                           // 360
-		{Code: template.Text, B: 1885, C: 16, Line: 163},                   // 361 ".payload_type = "
-		{Code: template.Field, A: 33, B: 28, Line: 163},                    // 362
-		{Code: template.Lookup, A: 34, B: 33, C: 3, Line: 163},             // 363
-		{Code: template.Print, A: 34, Line: 163},                           // 364
-		{Code: template.TextInt, A: 22, B: 1116, C: 9, Line: 164},          // 365 "\naccount."
-		{Code: template.Text, B: 1856, C: 7, Line: 164},                    // 366 ".codec."
-		{Code: template.Print, A: 31, Line: 164},                           // 367
-		{Code: template.Text, B: 1901, C: 10, Line: 164},                   // 368 ".rtpmap = "
-		{Code: template.Field, A: 33, B: 28, Line: 164},                    // 369
-		{Code: template.Lookup, A: 34, B: 33, C: 1, Line: 164},             // 370
-		{Code: template.Print, A: 34, Line: 164},                           // 371
-		{Code: template.Next, A: 26, B: 319, Line: 152},                    // 372
-		{Code: template.Field, A: 25, B: 16, C: 30, Line: 169},             // 373
-		{Code: template.LoadText, A: 26, B: 1911, C: 8, Line: 169},         // 374 "handsets"
-		{Code: template.Has, A: 27, B: 25, C: 26, Line: 169},               // 375
-		{Code: template.JumpFalse, A: 27, B: 385, Line: 169},               // 376
-		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 170},          // 377 "\nhandset."
-		{Code: template.TextField, A: 20, B: 1263, C: 8, D: 14, Line: 170}, // 378 ".name = "
-		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 171},          // 379 "\nhandset."
-		{Code: template.TextInt, A: 22, B: 1928, C: 18, Line: 171},         // 380 ".incoming_lines = "
-		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 172},          // 381 "\nhandset."
-		{Code: template.TextInt, A: 22, B: 1946, C: 18, Line: 172},         // 382 ".dial_out_lines = "
-		{Code: template.TextInt, A: 22, B: 1919, C: 9, Line: 173},          // 383 "\nhandset."
-		{Code: template.TextInt, A: 22, B: 1964, C: 25, Line: 173},         // 384 ".dial_out_default_line = "
-		{Code: template.Next, A: 18, B: 172, Line: 85},                     // 385
-		{Code: template.Field, A: 17, C: 26, Line: 176},                    // 386
-		{Code: template.Copy, A: 18, B: 17, Line: 176},                     // 387
-		{Code: template.Range, A: 18, B: 394, Line: 176},                   // 388
-		{Code: template.Item, A: 18, B: 20, C: 18, Line: 176},              // 389
-		{Code: template.Text, B: 1116, C: 9, Line: 176},                    // 390 "\naccount."
-		{Code: template.PrintFieldInt, A: 20, B: 1, Line: 177},             // 391
-		{Code: template.Text, B: 1989, C: 11, Line: 177},                   // 392 ".enable = 0"
-		{Code: template.Next, A: 18, B: 389, Line: 176},                    // 393
-		{Code: template.LoadInt, A: 17, B: 1000, Line: 180},                // 394
-		{Code: template.Copy, A: 18, B: 17, Line: 180},                     // 395
-		{Code: template.Field, A: 19, C: 30, Line: 181},                    // 396
-		{Code: template.LoadText, A: 20, B: 2000, C: 14, Line: 181},        // 397 "memory-after-3"
-		{Code: template.Has, A: 21, B: 19, C: 20, Line: 181},               // 398
-		{Code: template.JumpFalse, A: 21, B: 402, Line: 181},               // 399
-		{Code: template.LoadInt, A: 22, B: 3, Line: 181},                   // 400
-		{Code: template.Copy, A: 18, B: 22, Line: 181},                     // 401
-		{Code: template.Field, A: 19, C: 30, Line: 182},                    // 402
-		{Code: template.LoadText, A: 20, B: 2014, C: 14, Line: 182},        // 403 "memory-after-6"
-		{Code: template.Has, A: 21, B: 19, C: 20, Line: 182},               // 404
-		{Code: template.JumpFalse, A: 21, B: 408, Line: 182},               // 405
-		{Code: template.LoadInt, A: 22, B: 6, Line: 182},                   // 406
-		{Code: template.Copy, A: 18, B: 22, Line: 182},                     // 407
-		{Code: template.Field, A: 19, C: 4, Line: 183},                     // 408
-		{Code: template.Copy, A: 20, B: 19, Line: 183},                     // 409
-		{Code: template.Range, A: 20, B: 526, Line: 183},                   // 410
-		{Code: template.Item, A: 20, B: 22, C: 20, Line: 183},              // 411
-		{Code: template.Field, A: 23, B: 22, C: 1, Line: 184},              // 412
-		{Code: template.Copy, A: 24, B: 23, Line: 184},                     // 413
-		{Code: template.Field, A: 25, B: 22, C: 2, Line: 185},              // 414
-		{Code: template.Lookup, A: 26, B: 25, C: 4, Line: 185},             // 415
-		{Code: template.Copy, A: 27, B: 26, Line: 185},                     // 416
-		{Code: template.JumpFalse, A: 15, B: 421, Line: 186},               // 417
-		{Code: template.Field, A: 28, B: 22, C: 2, Line: 186},              // 418
-		{Code: template.Lookup, A: 29, B: 28, C: 5, Line: 186},             // 419
-		{Code: template.Copy, A: 27, B: 29, Line: 186},                     // 420
-		{Code: template.JumpField, A: 22, B: 462, Line: 187},               // 421
-		{Code: template.Field, A: 28, B: 22, Line: 188},                    // 422
-		{Code: template.Copy, A: 29, B: 28, Line: 188},                     // 423
-		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 189},         // 424 "\nexpansion_module."
-		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 189},          // 425 ".key."
-		{Code: template.Text, B: 2051, C: 8, Line: 189},                    // 426 ".type = "
-		{Code: template.Print, A: 27, Line: 189},                           // 427
-		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 190},         // 428 "\nexpansion_module."
-		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 190},          // 429 ".key."
-		{Code: template.Text, B: 2059, C: 8, Line: 190},                    // 430 ".line = "
-		{Code: template.PrintFieldInt, A: 22, B: 3, Line: 190},             // 431
-		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 191},         // 432 "\nexpansion_module."
-		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 191},          // 433 ".key."
-		{Code: template.Text, B: 2067, C: 9, Line: 191},                    // 434 ".value = "
-		{Code: template.JumpField, A: 22, B: 438, C: 4, Line: 191},         // 435
-		{Code: template.PrintField, A: 22, B: 4, Line: 191},                // 436
-		{Code: template.Jump, B: 439, Line: 191},                           // 437
-		{Code: template.Text, B: 1810, C: 6, Line: 191},                    // 438 "%NULL%"
-		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 192},         // 439 "\nexpansion_module."
-		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 192},          // 440 ".key."
-		{Code: template.Text, B: 1145, C: 9, Line: 192},                    // 441 ".label = "
-		{Code: template.JumpField, A: 22, B: 445, C: 5, Line: 192},         // 442
-		{Code: template.PrintField, A: 22, B: 5, Line: 192},                // 443
-		{Code: template.Jump, B: 446, Line: 192},                           // 444
-		{Code: template.Text, B: 1810, C: 6, Line: 192},                    // 445 "%NULL%"
-		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 193},         // 446 "\nexpansion_module."
-		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 193},          // 447 ".key."
-		{Code: template.Text, B: 2076, C: 13, Line: 193},                   // 448 ".extension = "
-		{Code: template.JumpField, A: 22, B: 452, C: 6, Line: 193},         // 449
-		{Code: template.PrintField, A: 22, B: 6, Line: 193},                // 450
-		{Code: template.Jump, B: 453, Line: 193},                           // 451
-		{Code: template.Text, B: 1810, C: 6, Line: 193},                    // 452 "%NULL%"
-		{Code: template.JumpFalse, A: 15, B: 461, Line: 194},               // 453
-		{Code: template.TextInt, A: 29, B: 2028, C: 18, Line: 195},         // 454 "\nexpansion_module."
-		{Code: template.TextInt, A: 24, B: 2046, C: 5, Line: 195},          // 455 ".key."
-		{Code: template.Text, B: 2089, C: 16, Line: 195},                   // 456 ".pickup_value = "
-		{Code: template.JumpField, A: 22, B: 460, C: 6, Line: 195},         // 457
-		{Code: template.PrintField, A: 22, B: 6, Line: 195},                // 458
-		{Code: template.Jump, B: 461, Line: 195},                           // 459
-		{Code: template.Text, B: 1810, C: 6, Line: 195},                    // 460 "%NULL%"
-		{Code: template.Jump, B: 525, Line: 187},                           // 461
-		{Code: template.LoadText, A: 28, B: 2105, C: 8, Line: 198},         // 462 "linekey."
-		{Code: template.Copy, A: 29, B: 28, Line: 198},                     // 463
-		{Code: template.Less, A: 30, B: 18, C: 24, Line: 199},              // 464
-		{Code: template.JumpFalse, A: 30, B: 476, Line: 199},               // 465
-		{Code: template.LoadInt, A: 32, B: 3, Line: 200},                   // 466
-		{Code: template.EqualInt, A: 31, B: 18, C: 32, Line: 200},          // 467
-		{Code: template.JumpFalse, A: 31, B: 472, Line: 200},               // 468
-		{Code: template.LoadInt, A: 33, B: 3, Line: 200},                   // 469
-		{Code: template.Add, A: 34, B: 24, C: 33, Line: 200},               // 470
-		{Code: template.Copy, A: 24, B: 34, Line: 200},                     // 471
-		{Code: template.LookupInt, A: 31, B: 24, C: 7, Line: 201},          // 472
-		{Code: template.Copy, A: 29, B: 31, Line: 201},                     // 473
-		{Code: template.LoadInt, A: 32, Line: 201},                         // 474
-		{Code: template.Copy, A: 24, B: 32, Line: 201},                     // 475
-		{Code: template.Text, B: 33, C: 1, Line: 202},                      // 476 "\n"
-		{Code: template.Print, A: 29, Line: 203},                           // 477
-		{Code: template.JumpFalse, A: 24, B: 480, Line: 203},               // 478
-		{Code: template.PrintInt, A: 24, Line: 203},                        // 479
-		{Code: template.Text, B: 2051, C: 8, Line: 203},                    // 480 ".type = "
-		{Code: template.Print, A: 27, Line: 203},                           // 481
-		{Code: template.Text, B: 33, C: 1, Line: 203},                      // 482 "\n"
-		{Code: template.Print, A: 29, Line: 204},                           // 483
-		{Code: template.JumpFalse, A: 24, B: 486, Line: 204},               // 484
-		{Code: template.PrintInt, A: 24, Line: 204},                        // 485
-		{Code: template.Text, B: 2059, C: 8, Line: 204},                    // 486 ".line = "
-		{Code: template.PrintFieldInt, A: 22, B: 3, Line: 204},             // 487
-		{Code: template.Text, B: 33, C: 1, Line: 204},                      // 488 "\n"
-		{Code: template.Print, A: 29, Line: 205},                           // 489
-		{Code: template.JumpFalse, A: 24, B: 492, Line: 205},               // 490
-		{Code: template.PrintInt, A: 24, Line: 205},                        // 491
-		{Code: template.Text, B: 2067, C: 9, Line: 205},                    // 492 ".value = "
-		{Code: template.JumpField, A: 22, B: 496, C: 4, Line: 205},         // 493
-		{Code: template.PrintField, A: 22, B: 4, Line: 205},                // 494
-		{Code: template.Jump, B: 497, Line: 205},                           // 495
-		{Code: template.Text, B: 1810, C: 6, Line: 205},                    // 496 "%NULL%"
-		{Code: template.Text, B: 33, C: 1, Line: 205},                      // 497 "\n"
-		{Code: template.Print, A: 29, Line: 206},                           // 498
-		{Code: template.JumpFalse, A: 24, B: 501, Line: 206},               // 499
-		{Code: template.PrintInt, A: 24, Line: 206},                        // 500
-		{Code: template.Text, B: 1145, C: 9, Line: 206},                    // 501 ".label = "
-		{Code: template.JumpField, A: 22, B: 505, C: 5, Line: 206},         // 502
-		{Code: template.PrintField, A: 22, B: 5, Line: 206},                // 503
-		{Code: template.Jump, B: 506, Line: 206},                           // 504
-		{Code: template.Text, B: 1810, C: 6, Line: 206},                    // 505 "%NULL%"
-		{Code: template.Text, B: 33, C: 1, Line: 206},                      // 506 "\n"
-		{Code: template.Print, A: 29, Line: 207},                           // 507
-		{Code: template.JumpFalse, A: 24, B: 510, Line: 207},               // 508
-		{Code: template.PrintInt, A: 24, Line: 207},                        // 509
-		{Code: template.Text, B: 2076, C: 13, Line: 207},                   // 510 ".extension = "
-		{Code: template.JumpField, A: 22, B: 514, C: 6, Line: 207},         // 511
-		{Code: template.PrintField, A: 22, B: 6, Line: 207},                // 512
-		{Code: template.Jump, B: 515, Line: 207},                           // 513
-		{Code: template.Text, B: 1810, C: 6, Line: 207},                    // 514 "%NULL%"
-		{Code: template.JumpFalse, A: 15, B: 525, Line: 208},               // 515
-		{Code: template.Text, B: 33, C: 1, Line: 208},                      // 516 "\n"
-		{Code: template.Print, A: 29, Line: 209},                           // 517
-		{Code: template.JumpFalse, A: 24, B: 520, Line: 209},               // 518
-		{Code: template.PrintInt, A: 24, Line: 209},                        // 519
-		{Code: template.Text, B: 2089, C: 16, Line: 209},                   // 520 ".pickup_value = "
-		{Code: template.JumpField, A: 22, B: 524, C: 6, Line: 209},         // 521
-		{Code: template.PrintField, A: 22, B: 6, Line: 209},                // 522
-		{Code: template.Jump, B: 525, Line: 209},                           // 523
-		{Code: template.Text, B: 1810, C: 6, Line: 209},                    // 524 "%NULL%"
-		{Code: template.Next, A: 20, B: 411, Line: 183},                    // 525
-		{Code: template.Field, A: 19, C: 27, Line: 213},                    // 526
-		{Code: template.Copy, A: 20, B: 19, Line: 213},                     // 527
-		{Code: template.Range, A: 20, B: 559, Line: 213},                   // 528
-		{Code: template.Item, A: 20, B: 22, C: 20, Line: 213},              // 529
-		{Code: template.JumpField, A: 22, B: 537, Line: 214},               // 530
-		{Code: template.Text, B: 2028, C: 18, Line: 214},                   // 531 "\nexpansion_module."
-		{Code: template.PrintFieldInt, A: 22, Line: 215},                   // 532
-		{Code: template.Text, B: 2046, C: 5, Line: 215},                    // 533 ".key."
-		{Code: template.PrintFieldInt, A: 22, B: 1, Line: 215},             // 534
-		{Code: template.Text, B: 2113, C: 9, Line: 215},                    // 535 ".type = 0"
-		{Code: template.Jump, B: 558, Line: 214},                           // 536
-		{Code: template.Field, A: 23, B: 22, C: 1, Line: 216},              // 537
-		{Code: template.Less, A: 24, B: 18, C: 23, Line: 216},              // 538
-		{Code: template.JumpFalse, A: 24, B: 555, Line: 216},               // 539
-		{Code: template.Text, B: 33, C: 1, Line: 216},                      // 540 "\n"
-		{Code: template.LoadInt, A: 26, B: 3, Line: 217},                   // 541
-		{Code: template.EqualInt, A: 25, B: 18, C: 26, Line: 217},          // 542
-		{Code: template.JumpFalse, A: 25, B: 550, Line: 217},               // 543
-		{Code: template.Field, A: 27, B: 22, C: 1, Line: 217},              // 544
-		{Code: template.LoadInt, A: 28, B: 3, Line: 217},                   // 545
-		{Code: template.Add, A: 29, B: 27, C: 28, Line: 217},               // 546
-		{Code: template.LookupInt, A: 30, B: 29, C: 7, Line: 217},          // 547
-		{Code: template.Print, A: 30, Line: 217},                           // 548
-		{Code: template.Jump, B: 553, Line: 217},                           // 549
-		{Code: template.Field, A: 27, B: 22, C: 1, Line: 217},              // 550
-		{Code: template.LookupInt, A: 28, B: 27, C: 7, Line: 217},          // 551
-		{Code: template.Print, A: 28, Line: 217},                           // 552
-		{Code: template.Text, B: 2113, C: 9, Line: 217},                    // 553 ".type = 0"
-		{Code: template.Jump, B: 558, Line: 216},                           // 554
-		{Code: template.Text, B: 2122, C: 9, Line: 218},                    // 555 "\nlinekey."
-		{Code: template.PrintFieldInt, A: 22, B: 1, Line: 219},             // 556
-		{Code: template.Text, B: 2113, C: 9, Line: 219},                    // 557 ".type = 0"
-		{Code: template.Next, A: 20, B: 529, Line: 213},                    // 558
-		{Code: template.Field, A: 19, C: 29, Line: 222},                    // 559
-		{Code: template.Copy, A: 20, B: 19, Line: 222},                     // 560
-		{Code: template.Range, A: 20, B: 566, Line: 222},                   // 561
-		{Code: template.Item, A: 20, B: 22, C: 20, Line: 222},              // 562
-		{Code: template.TextField, A: 22, B: 33, C: 1, Line: 223},          // 563 "\n"
-		{Code: template.TextField, A: 22, B: 544, C: 3, D: 1, Line: 223},   // 564 " = "
-		{Code: template.Next, A: 20, B: 562, Line: 222},                    // 565
-		{Code: template.Text, B: 33, C: 1, Line: 224},                      // 566 "\n"
+		{Code: template.LoadText, A: 2, C: 7, Line: 7},                    // 0 "static."
+		{Code: template.Copy, A: 1, B: 2, Line: 7},                        // 1
+		{Code: template.Field, A: 3, C: 30, Line: 8},                      // 2
+		{Code: template.LoadText, A: 4, B: 7, C: 3, Line: 8},              // 3 "v70"
+		{Code: template.Has, A: 5, B: 3, C: 4, Line: 8},                   // 4
+		{Code: template.Copy, A: 2, B: 5, Line: 8},                        // 5
+		{Code: template.Field, A: 4, C: 30, Line: 9},                      // 6
+		{Code: template.LoadText, A: 5, B: 10, C: 3, Line: 9},             // 7 "v72"
+		{Code: template.Has, A: 6, B: 4, C: 5, Line: 9},                   // 8
+		{Code: template.Copy, A: 3, B: 6, Line: 9},                        // 9
+		{Code: template.Copy, A: 5, B: 2, Line: 10},                       // 10
+		{Code: template.JumpTrue, A: 5, B: 18, Line: 10},                  // 11
+		{Code: template.Copy, A: 5, B: 3, Line: 10},                       // 12
+		{Code: template.JumpTrue, A: 5, B: 18, Line: 10},                  // 13
+		{Code: template.Field, A: 6, C: 30, Line: 10},                     // 14
+		{Code: template.LoadText, A: 7, B: 13, C: 3, Line: 10},            // 15 "v73"
+		{Code: template.Has, A: 8, B: 6, C: 7, Line: 10},                  // 16
+		{Code: template.Copy, A: 5, B: 8, Line: 10},                       // 17
+		{Code: template.Copy, A: 4, B: 5, Line: 10},                       // 18
+		{Code: template.JumpFalse, A: 4, B: 22, Line: 11},                 // 19
+		{Code: template.LoadText, A: 5, B: 16, Line: 11},                  // 20 ""
+		{Code: template.Copy, A: 1, B: 5, Line: 11},                       // 21
+		{Code: template.Text, B: 16, C: 17, Line: 12},                     // 22 "#!version:1.0.0.1"
+		{Code: template.Text, B: 33, C: 1, Line: 14},                      // 23 "\n"
+		{Code: template.Print, A: 1, Line: 15},                            // 24
+		{Code: template.TextField, B: 34, C: 28, D: 19, Line: 15},         // 25 "auto_provision.server.url = "
+		{Code: template.Field, A: 5, C: 20, Line: 16},                     // 26
+		{Code: template.JumpFalse, A: 5, B: 35, Line: 16},                 // 27
+		{Code: template.Text, B: 33, C: 1, Line: 16},                      // 28 "\n"
+		{Code: template.Print, A: 1, Line: 17},                            // 29
+		{Code: template.TextField, B: 62, C: 33, D: 16, Line: 17},         // 30 "auto_provision.server.username = "
+		{Code: template.Text, B: 33, C: 1, Line: 17},                      // 31 "\n"
+		{Code: template.Print, A: 1, Line: 18},                            // 32
+		{Code: template.Text, B: 95, C: 33, Line: 18},                     // 33 "auto_provision.server.password = "
+		{Code: template.Print, A: 5, Line: 18},                            // 34
+		{Code: template.JumpFalse, A: 2, B: 39, Line: 20},                 // 35
+		{Code: template.Text, B: 128, C: 67, Line: 20},                    // 36 "\nauto_provision.mode = 6\nauto_provision.schedule.periodic_minute = "
+		{Code: template.PrintFieldInt, B: 21, Line: 22},                   // 37
+		{Code: template.Jump, B: 42, Line: 20},                            // 38
+		{Code: template.Text, B: 33, C: 1, Line: 23},                      // 39 "\n"
+		{Code: template.Print, A: 1, Line: 24},                            // 40
+		{Code: template.Text, B: 195, C: 27, Line: 24},                    // 41 "auto_provision.power_on = 1"
+		{Code: template.Text, B: 33, C: 1, Line: 25},                      // 42 "\n"
+		{Code: template.Print, A: 1, Line: 26},                            // 43
+		{Code: template.Text, B: 222, C: 33, Line: 26},                    // 44 "auto_provision.repeat.enable = 1\n"
+		{Code: template.Print, A: 1, Line: 27},                            // 45
+		{Code: template.Text, B: 255, C: 32, Line: 27},                    // 46 "auto_provision.repeat.minutes = "
+		{Code: template.PrintFieldInt, B: 21, Line: 27},                   // 47
+		{Code: template.Text, B: 33, C: 1, Line: 27},                      // 48 "\n"
+		{Code: template.Print, A: 1, Line: 28},                            // 49
+		{Code: template.Text, B: 287, C: 32, Line: 28},                    // 50 "auto_provision.weekly.enable = 0"
+		{Code: template.Not, A: 5, B: 4, Line: 29},                        // 51
+		{Code: template.JumpFalse, A: 5, B: 54, Line: 29},                 // 52
+		{Code: template.Text, B: 319, C: 42, Line: 29},                    // 53 "\nstatic.auto_provision.flexible.enable = 0"
+		{Code: template.Text, B: 33, C: 1, Line: 32},                      // 54 "\n"
+		{Code: template.Print, A: 1, Line: 33},                            // 55
+		{Code: template.Text, B: 361, C: 29, Line: 33},                    // 56 "auto_provision.pnp_enable = 0"
+		{Code: template.Field, A: 5, C: 12, Line: 34},                     // 57
+		{Code: template.JumpFalse, A: 5, B: 63, Line: 34},                 // 58
+		{Code: template.Text, B: 33, C: 1, Line: 34},                      // 59 "\n"
+		{Code: template.Print, A: 1, Line: 35},                            // 60
+		{Code: template.Text, B: 390, C: 15, Line: 35},                    // 61 "firmware.url = "
+		{Code: template.Print, A: 5, Line: 35},                            // 62
+		{Code: template.Field, A: 5, C: 8, Line: 37},                      // 63
+		{Code: template.JumpFalse, A: 5, B: 69, Line: 37},                 // 64
+		{Code: template.Text, B: 33, C: 1, Line: 37},                      // 65 "\n"
+		{Code: template.Print, A: 1, Line: 38},                            // 66
+		{Code: template.Text, B: 405, C: 31, Line: 38},                    // 67 "security.user_password = admin:"
+		{Code: template.Print, A: 5, Line: 38},                            // 68
+		{Code: template.Text, B: 436, C: 57, Line: 40},                    // 69 "\nsip.notify_reboot_enable = 0\nsip.reg_surge_prevention = "
+		{Code: template.JumpField, B: 73, C: 23, Line: 42},                // 70
+		{Code: template.PrintFieldInt, B: 23, Line: 42},                   // 71
+		{Code: template.Jump, B: 74, Line: 42},                            // 72
+		{Code: template.Text, B: 493, C: 1, Line: 42},                     // 73 "0"
+		{Code: template.Field, A: 5, C: 6, Line: 43},                      // 74
+		{Code: template.JumpFalse, A: 5, B: 87, Line: 43},                 // 75
+		{Code: template.Field, A: 6, C: 30, Line: 44},                     // 76
+		{Code: template.LoadText, A: 7, B: 494, C: 4, Line: 44},           // 77 "dect"
+		{Code: template.Has, A: 8, B: 6, C: 7, Line: 44},                  // 78
+		{Code: template.Not, A: 9, B: 8, Line: 44},                        // 79
+		{Code: template.JumpFalse, A: 9, B: 84, Line: 44},                 // 80
+		{Code: template.Text, B: 498, C: 12, Line: 44},                    // 81 "\nlang.gui = "
+		{Code: template.Lookup, A: 10, B: 5, C: 6, Line: 45},              // 82
+		{Code: template.Print, A: 10, Line: 45},                           // 83
+		{Code: template.Text, B: 510, C: 12, Line: 46},                    // 84 "\nlang.wui = "
+		{Code: template.Lookup, A: 6, B: 5, C: 6, Line: 47},               // 85
+		{Code: template.Print, A: 6, Line: 47},                            // 86
+		{Code: template.Field, A: 5, C: 7, Line: 49},                      // 87
+		{Code: template.Copy, A: 6, B: 5, Line: 49},                       // 88
+		{Code: template.Range, A: 6, B: 97, Line: 49},                     // 89
+		{Code: template.Item, A: 6, B: 8, C: 9, Line: 49},                 // 90
+		{Code: template.Text, B: 522, C: 22, Line: 49},                    // 91 "\nlocal_time.ntp_server"
+		{Code: template.LoadInt, A: 10, B: 1, Line: 50},                   // 92
+		{Code: template.Add, A: 11, B: 9, C: 10, Line: 50},                // 93
+		{Code: template.PrintInt, A: 11, Line: 50},                        // 94
+		{Code: template.TextField, A: 8, B: 544, C: 3, Line: 50},          // 95 " = "
+		{Code: template.Next, A: 6, B: 90, Line: 49},                      // 96
+		{Code: template.JumpField, B: 99, C: 7, Line: 52},                 // 97
+		{Code: template.Text, B: 547, C: 36, Line: 52},                    // 98 "\nlocal_time.manual_ntp_srv_prior = 1"
+		{Code: template.Field, A: 5, C: 24, Line: 55},                     // 99
+		{Code: template.JumpFalse, A: 5, B: 149, Line: 55},                // 100
+		{Code: template.Text, B: 583, C: 49, Line: 55},                    // 101 "\nlocal_time.dhcp_time = 0\nlocal_time.time_zone = "
+		{Code: template.Field, A: 7, B: 5, C: 2, Line: 57},                // 102
+		{Code: template.Copy, A: 6, B: 7, Line: 57},                       // 103
+		{Code: template.JumpTrue, A: 6, B: 107, Line: 57},                 // 104
+		{Code: template.Field, A: 8, B: 5, C: 3, Line: 57},                // 105
+		{Code: template.Copy, A: 6, B: 8, Line: 57},                       // 106
+		{Code: template.JumpFalse, A: 6, B: 114, Line: 57},                // 107
+		{Code: template.PrintField, A: 5, B: 1, Line: 57},                 // 108
+		{Code: template.PrintFieldInt, A: 5, B: 2, Line: 57},              // 109
+		{Code: template.JumpField, A: 5, B: 113, C: 3, Line: 57},          // 110
+		{Code: template.Text, B: 632, C: 1, Line: 57},                     // 111 ":"
+		{Code: template.PrintFieldInt, A: 5, B: 3, Line: 57},              // 112
+		{Code: template.Jump, B: 115, Line: 57},                           // 113
+		{Code: template.Text, B: 493, C: 1, Line: 57},                     // 114 "0"
+		{Code: template.JumpField, A: 5, B: 148, C: 4, Line: 58},          // 115
+		{Code: template.Field, A: 7, B: 5, C: 6, Line: 59},                // 116
+		{Code: template.Field, A: 8, B: 7, C: 5, Line: 59},                // 117
+		{Code: template.Copy, A: 6, B: 8, Line: 59},                       // 118
+		{Code: template.JumpFalse, A: 6, B: 123, Line: 59},                // 119
+		{Code: template.Field, A: 9, B: 5, C: 7, Line: 59},                // 120
+		{Code: template.Field, A: 10, B: 9, C: 5, Line: 59},               // 121
+		{Code: template.Copy, A: 6, B: 10, Line: 59},                      // 122
+		{Code: template.Not, A: 11, B: 6, Line: 59},                       // 123
+		{Code: template.JumpFalse, A: 11, B: 127, Line: 59},               // 124
+		{Code: template.Fail, B: 633, C: 67, Line: 59},                    // 125 "the phone cannot express when summer time changes in this time zone"
+		{Code: template.Print, A: 12, Line: 59},                           // 126
+		{Code: template.Text, B: 700, C: 81, Line: 59},                    // 127 "\nlocal_time.summer_time = 1\nlocal_time.dst_time_type = 1\nlocal_time.start_time = "
+		{Code: template.Field, A: 6, B: 5, C: 6, Line: 62},                // 128
+		{Code: template.PrintFieldInt, A: 6, Line: 226},                   // 129
+		{Code: template.Text, B: 781, C: 1, Line: 226},                    // 130 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 226},             // 131
+		{Code: template.Text, B: 781, C: 1, Line: 226},                    // 132 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 226},             // 133
+		{Code: template.Text, B: 781, C: 1, Line: 226},                    // 134 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 4, Line: 226},             // 135
+		{Code: template.Text, B: 782, C: 23, Line: 62},                    // 136 "\nlocal_time.end_time = "
+		{Code: template.Field, A: 6, B: 5, C: 7, Line: 63},                // 137
+		{Code: template.PrintFieldInt, A: 6, Line: 226},                   // 138
+		{Code: template.Text, B: 781, C: 1, Line: 226},                    // 139 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 1, Line: 226},             // 140
+		{Code: template.Text, B: 781, C: 1, Line: 226},                    // 141 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 3, Line: 226},             // 142
+		{Code: template.Text, B: 781, C: 1, Line: 226},                    // 143 "/"
+		{Code: template.PrintFieldInt, A: 6, B: 4, Line: 226},             // 144
+		{Code: template.Text, B: 805, C: 26, Line: 63},                    // 145 "\nlocal_time.offset_time = "
+		{Code: template.PrintFieldInt, A: 5, B: 5, Line: 64},              // 146
+		{Code: template.Jump, B: 149, Line: 58},                           // 147
+		{Code: template.Text, B: 831, C: 27, Line: 65},                    // 148 "\nlocal_time.summer_time = 0"
+		{Code: template.Field, A: 5, C: 11, Line: 69},                     // 149
+		{Code: template.JumpField, A: 5, B: 158, C: 1, Line: 69},          // 150
+		{Code: template.Text, B: 858, C: 32, Line: 69},                    // 151 "\nremote_phonebook.data.1.name = "
+		{Code: template.Field, A: 6, C: 11, Line: 70},                     // 152
+		{Code: template.PrintField, A: 6, Line: 70},                       // 153
+		{Code: template.Text, B: 890, C: 31, Line: 70},                    // 154 "\nremote_phonebook.data.1.url = "
+		{Code: template.Field, A: 6, C: 11, Line: 71},                     // 155
+		{Code: template.PrintField, A: 6, B: 1, Line: 71},                 // 156
+		{Code: template.Jump, B: 159, Line: 69},                           // 157
+		{Code: template.Text, B: 921, C: 75, Line: 72},                    // 158 "\nremote_phonebook.data.1.name = %NULL%\nremote_phonebook.data.1.url = %NULL%"
+		{Code: template.Field, A: 5, C: 30, Line: 76},                     // 159
+		{Code: template.LoadText, A: 6, B: 494, C: 4, Line: 76},           // 160 "dect"
+		{Code: template.Has, A: 7, B: 5, C: 6, Line: 76},                  // 161
+		{Code: template.Not, A: 8, B: 7, Line: 76},                        // 162
+		{Code: template.JumpFalse, A: 8, B: 168, Line: 76},                // 163
+		{Code: template.JumpField, B: 167, C: 10, Line: 77},               // 164
+		{Code: template.TextField, B: 996, C: 79, D: 10, Line: 79},        // 165 "\nfeatures.pickup.direct_pickup_enable = 1\nfeatures.pickup.direct_pickup_code = "
+		{Code: template.Jump, B: 168, Line: 77},                           // 166
+		{Code: template.Text, B: 1075, C: 41, Line: 80},                   // 167 "\nfeatures.pickup.direct_pickup_enable = 0"
+		{Code: template.Copy, A: 5, Line: 84},                             // 168
+		{Code: template.Field, A: 6, C: 25, Line: 85},                     // 169
+		{Code: template.Copy, A: 7, B: 6, Line: 85},                       // 170
+		{Code: template.Range, A: 7, B: 386, Line: 85},                    // 171
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 85},                 // 172
+		{Code: template.Field, A: 11, B: 9, C: 10, Line: 86},              // 173
+		{Code: template.Copy, A: 10, B: 11, Line: 86},                     // 174
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 87},          // 175 "\naccount."
+		{Code: template.TextInt, A: 10, B: 1125, C: 20, Line: 88},         // 176 ".enable = 1\naccount."
+		{Code: template.TextField, A: 9, B: 1145, C: 9, D: 14, Line: 88},  // 177 ".label = "
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 89},          // 178 "\naccount."
+		{Code: template.TextField, A: 9, B: 1154, C: 16, D: 15, Line: 89}, // 179 ".display_name = "
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 90},          // 180 "\naccount."
+		{Code: template.TextField, A: 9, B: 1170, C: 13, D: 11, Line: 90}, // 181 ".user_name = "
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 91},          // 182 "\naccount."
+		{Code: template.TextField, A: 9, B: 1183, C: 13, D: 12, Line: 91}, // 183 ".auth_name = "
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 92},          // 184 "\naccount."
+		{Code: template.TextField, A: 9, B: 1196, C: 12, D: 13, Line: 92}, // 185 ".password = "
+		{Code: template.LoadText, A: 12, B: 1208, C: 7, Line: 95},         // 186 "account"
+		{Code: template.Copy, A: 11, B: 12, Line: 95},                     // 187
+		{Code: template.Field, A: 12, B: 5, C: 30, Line: 96},              // 188
+		{Code: template.LoadText, A: 13, B: 1215, C: 7, Line: 96},         // 189 "servers"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 96},               // 190
+		{Code: template.JumpFalse, A: 14, B: 198, Line: 96},               // 191
+		{Code: template.LoadText, A: 15, B: 1222, C: 8, Line: 97},         // 192 "template"
+		{Code: template.Copy, A: 11, B: 15, Line: 97},                     // 193
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 98},          // 194 "\naccount."
+		{Code: template.TextInt, A: 10, B: 1230, C: 23, Line: 98},         // 195 ".sip_server.template = "
+		{Code: template.TextInt, A: 10, B: 1253, C: 10, Line: 99},         // 196 "\ntemplate."
+		{Code: template.TextInt, A: 10, B: 1263, C: 8, Line: 99},          // 197 ".name = "
+		{Code: template.Copy, A: 12, B: 2, Line: 101},                     // 198
+		{Code: template.JumpTrue, A: 12, B: 201, Line: 101},               // 199
+		{Code: template.Copy, A: 12, B: 3, Line: 101},                     // 200
+		{Code: template.JumpFalse, A: 12, B: 211, Line: 101},              // 201
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 102},         // 202 "\naccount."
+		{Code: template.TextField, A: 9, B: 1271, C: 19, D: 1, Line: 102}, // 203 ".sip_server_host = "
+		{Code: template.Field, A: 13, B: 9, C: 2, Line: 103},              // 204
+		{Code: template.JumpFalse, A: 13, B: 208, Line: 103},              // 205
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 104},         // 206 "\naccount."
+		{Code: template.TextInt, A: 13, B: 1290, C: 19, Line: 104},        // 207 ".sip_server_port = "
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 106},         // 208 "\naccount."
+		{Code: template.Text, B: 1309, C: 11, Line: 106},                  // 209 ".expires = "
+		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 106},            // 210
+		{Code: template.JumpFalse, A: 4, B: 217, Line: 108},               // 211
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 109},         // 212 "\naccount."
+		{Code: template.Text, B: 1320, C: 13, Line: 109},                  // 213 ".transport = "
+		{Code: template.Field, A: 12, B: 9, C: 3, Line: 109},              // 214
+		{Code: template.Lookup, A: 13, B: 12, C: 9, Line: 109},            // 215
+		{Code: template.Print, A: 13, Line: 109},                          // 216
+		{Code: template.Not, A: 12, B: 2, Line: 111},                      // 217
+		{Code: template.JumpFalse, A: 12, B: 241, Line: 111},              // 218
+		{Code: template.Text, B: 33, C: 1, Line: 111},                     // 219 "\n"
+		{Code: template.Print, A: 11, Line: 112},                          // 220
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 112},         // 221 "."
+		{Code: template.TextField, A: 9, B: 1334, C: 24, D: 1, Line: 112}, // 222 ".sip_server.1.address = "
+		{Code: template.Field, A: 13, B: 9, C: 2, Line: 113},              // 223
+		{Code: template.JumpFalse, A: 13, B: 229, Line: 113},              // 224
+		{Code: template.Text, B: 33, C: 1, Line: 113},                     // 225 "\n"
+		{Code: template.Print, A: 11, Line: 114},                          // 226
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 114},         // 227 "."
+		{Code: template.TextInt, A: 13, B: 1358, C: 21, Line: 114},        // 228 ".sip_server.1.port = "
+		{Code: template.Text, B: 33, C: 1, Line: 115},                     // 229 "\n"
+		{Code: template.Print, A: 11, Line: 116},                          // 230
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 116},         // 231 "."
+		{Code: template.Text, B: 1379, C: 31, Line: 116},                  // 232 ".sip_server.1.transport_type = "
+		{Code: template.Field, A: 13, B: 9, C: 3, Line: 116},              // 233
+		{Code: template.Lookup, A: 14, B: 13, C: 9, Line: 116},            // 234
+		{Code: template.Print, A: 14, Line: 116},                          // 235
+		{Code: template.Text, B: 33, C: 1, Line: 116},                     // 236 "\n"
+		{Code: template.Print, A: 11, Line: 117},                          // 237
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 117},         // 238 "."
+		{Code: template.Text, B: 1410, C: 24, Line: 117},                  // 239 ".sip_server.1.expires = "
+		{Code: template.PrintFieldInt, A: 9, B: 16, Line: 117},            // 240
+		{Code: template.JumpFalse, A: 4, B: 245, Line: 119},               // 241
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 120},         // 242 "\naccount."
+		{Code: template.Text, B: 1434, C: 30, Line: 120},                  // 243 ".reg_fail_retry_interval = 120"
+		{Code: template.Jump, B: 248, Line: 119},                          // 244
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 124},         // 245 "\naccount."
+		{Code: template.TextInt, A: 10, B: 1464, C: 40, Line: 125},        // 246 ".reg_failed_retry_min_time = 30\naccount."
+		{Code: template.Text, B: 1504, C: 32, Line: 125},                  // 247 ".reg_failed_retry_max_time = 600"
+		{Code: template.JumpField, A: 9, B: 276, C: 4, Line: 127},         // 248
+		{Code: template.Copy, A: 12, B: 2, Line: 128},                     // 249
+		{Code: template.JumpTrue, A: 12, B: 252, Line: 128},               // 250
+		{Code: template.Copy, A: 12, B: 3, Line: 128},                     // 251
+		{Code: template.JumpFalse, A: 12, B: 259, Line: 128},              // 252
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 129},         // 253 "\naccount."
+		{Code: template.TextField, A: 9, B: 1536, C: 17, D: 4, Line: 129}, // 254 ".outbound_host = "
+		{Code: template.Field, A: 13, B: 9, C: 5, Line: 130},              // 255
+		{Code: template.JumpFalse, A: 13, B: 259, Line: 130},              // 256
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 131},         // 257 "\naccount."
+		{Code: template.TextInt, A: 13, B: 1553, C: 17, Line: 131},        // 258 ".outbound_port = "
+		{Code: template.Text, B: 33, C: 1, Line: 133},                     // 259 "\n"
+		{Code: template.Print, A: 11, Line: 134},                          // 260
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 134},         // 261 "."
+		{Code: template.Text, B: 1570, C: 26, Line: 134},                  // 262 ".outbound_proxy_enable = 1"
+		{Code: template.Not, A: 12, B: 2, Line: 135},                      // 263
+		{Code: template.JumpFalse, A: 12, B: 275, Line: 135},              // 264
+		{Code: template.Text, B: 33, C: 1, Line: 135},                     // 265 "\n"
+		{Code: template.Print, A: 11, Line: 136},                          // 266
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 136},         // 267 "."
+		{Code: template.TextField, A: 9, B: 1596, C: 28, D: 4, Line: 136}, // 268 ".outbound_proxy.1.address = "
+		{Code: template.Field, A: 13, B: 9, C: 5, Line: 137},              // 269
+		{Code: template.JumpFalse, A: 13, B: 275, Line: 137},              // 270
+		{Code: template.Text, B: 33, C: 1, Line: 137},                     // 271 "\n"
+		{Code: template.Print, A: 11, Line: 138},                          // 272
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 138},         // 273 "."
+		{Code: template.TextInt, A: 13, B: 1624, C: 25, Line: 138},        // 274 ".outbound_proxy.1.port = "
+		{Code: template.Jump, B: 280, Line: 127},                          // 275
+		{Code: template.Text, B: 33, C: 1, Line: 141},                     // 276 "\n"
+		{Code: template.Print, A: 11, Line: 142},                          // 277
+		{Code: template.TextInt, A: 10, B: 1333, C: 1, Line: 142},         // 278 "."
+		{Code: template.Text, B: 1649, C: 26, Line: 142},                  // 279 ".outbound_proxy_enable = 0"
+		{Code: template.Copy, A: 12, B: 4, Line: 145},                     // 280
+		{Code: template.JumpFalse, A: 12, B: 286, Line: 145},              // 281
+		{Code: template.Field, A: 13, B: 9, C: 7, Line: 145},              // 282
+		{Code: template.LoadText, A: 15, B: 1675, C: 8, Line: 145},        // 283 "required"
+		{Code: template.Equal, A: 14, B: 13, C: 15, Line: 145},            // 284
+		{Code: template.Copy, A: 12, B: 14, Line: 145},                    // 285
+		{Code: template.JumpFalse, A: 12, B: 289, Line: 145},              // 286
+		{Code: template.Fail, B: 1683, C: 44, Line: 145},                  // 287 "this firmware cannot be told to require SRTP"
+		{Code: template.Print, A: 16, Line: 145},                          // 288
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 146},         // 289 "\naccount."
+		{Code: template.Text, B: 1727, C: 19, Line: 146},                  // 290 ".srtp_encryption = "
+		{Code: template.JumpFalse, A: 4, B: 294, Line: 146},               // 291
+		{Code: template.Text, B: 493, C: 1, Line: 146},                    // 292 "0"
+		{Code: template.Jump, B: 297, Line: 146},                          // 293
+		{Code: template.Field, A: 12, B: 9, C: 7, Line: 146},              // 294
+		{Code: template.Lookup, A: 13, B: 12, C: 8, Line: 146},            // 295
+		{Code: template.Print, A: 13, Line: 146},                          // 296
+		{Code: template.Field, A: 12, B: 5, C: 30, Line: 147},             // 297
+		{Code: template.LoadText, A: 13, B: 1746, C: 3, Line: 147},        // 298 "blf"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 147},              // 299
+		{Code: template.JumpFalse, A: 14, B: 304, Line: 147},              // 300
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 148},         // 301 "\naccount."
+		{Code: template.Text, B: 1749, C: 24, Line: 148},                  // 302 ".blf.subscribe_period = "
+		{Code: template.PrintFieldInt, A: 5, B: 22, Line: 148},            // 303
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 150},         // 304 "\naccount."
+		{Code: template.Text, B: 1773, C: 17, Line: 150},                  // 305 ".subscribe_mwi = "
+		{Code: template.JumpField, A: 9, B: 309, C: 9, Line: 150},         // 306
+		{Code: template.Text, B: 1790, C: 1, Line: 150},                   // 307 "1"
+		{Code: template.Jump, B: 310, Line: 150},                          // 308
+		{Code: template.Text, B: 493, C: 1, Line: 150},                    // 309 "0"
+		{Code: template.TextInt, A: 10, B: 1791, C: 19, Line: 151},        // 310 "\nvoice_mail.number."
+		{Code: template.Text, B: 544, C: 3, Line: 151},                    // 311 " = "
+		{Code: template.JumpField, A: 9, B: 315, C: 8, Line: 151},         // 312
+		{Code: template.PrintField, A: 9, B: 8, Line: 151},                // 313
+		{Code: template.Jump, B: 316, Line: 151},                          // 314
+		{Code: template.Text, B: 1810, C: 6, Line: 151},                   // 315 "%NULL%"
+		{Code: template.Field, A: 12, B: 5, C: 28, Line: 152},             // 316
+		{Code: template.Copy, A: 13, B: 12, Line: 152},                    // 317
+		{Code: template.Range, A: 13, B: 373, Line: 152},                  // 318
+		{Code: template.Item, A: 13, B: 15, C: 13, Line: 152},             // 319
+		{Code: template.Field, A: 17, B: 15, Line: 153},                   // 320
+		{Code: template.Lookup, A: 18, B: 17, Line: 153},                  // 321
+		{Code: template.Copy, A: 16, B: 18, Line: 153},                    // 322
+		{Code: template.Copy, A: 17, B: 2, Line: 154},                     // 323
+		{Code: template.JumpTrue, A: 17, B: 326, Line: 154},               // 324
+		{Code: template.Copy, A: 17, B: 3, Line: 154},                     // 325
+		{Code: template.JumpFalse, A: 17, B: 340, Line: 154},              // 326
+		{Code: template.Field, A: 19, B: 15, C: 1, Line: 156},             // 327
+		{Code: template.Copy, A: 18, B: 19, Line: 156},                    // 328
+		{Code: template.JumpFalse, A: 18, B: 334, Line: 156},              // 329
+		{Code: template.Field, A: 20, B: 15, Line: 156},                   // 330
+		{Code: template.LoadText, A: 22, B: 1816, C: 4, Line: 156},        // 331 "opus"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 156},            // 332
+		{Code: template.Copy, A: 18, B: 21, Line: 156},                    // 333
+		{Code: template.JumpFalse, A: 18, B: 337, Line: 156},              // 334
+		{Code: template.Fail, B: 1820, C: 36, Line: 156},                  // 335 "opus is not a codec of this firmware"
+		{Code: template.Print, A: 23, Line: 156},                          // 336
+		{Code: template.Field, A: 18, B: 15, Line: 157},                   // 337
+		{Code: template.Lookup, A: 19, B: 18, C: 2, Line: 157},            // 338
+		{Code: template.Copy, A: 16, B: 19, Line: 157},                    // 339
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 159},         // 340 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 159},                   // 341 ".codec."
+		{Code: template.Print, A: 16, Line: 159},                          // 342
+		{Code: template.Text, B: 1863, C: 10, Line: 159},                  // 343 ".enable = "
+		{Code: template.JumpField, A: 15, B: 347, C: 1, Line: 159},        // 344
+		{Code: template.Text, B: 1790, C: 1, Line: 159},                   // 345 "1"
+		{Code: template.Jump, B: 348, Line: 159},                          // 346
+		{Code: template.Text, B: 493, C: 1, Line: 159},                    // 347 "0"
+		{Code: template.JumpField, A: 15, B: 372, C: 1, Line: 160},        // 348
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 161},         // 349 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 161},                   // 350 ".codec."
+		{Code: template.Print, A: 16, Line: 161},                          // 351
+		{Code: template.Text, B: 1873, C: 12, Line: 161},                  // 352 ".priority = "
+		{Code: template.PrintFieldInt, A: 15, B: 2, Line: 161},            // 353
+		{Code: template.Copy, A: 17, B: 2, Line: 162},                     // 354
+		{Code: template.JumpTrue, A: 17, B: 357, Line: 162},               // 355
+		{Code: template.Copy, A: 17, B: 3, Line: 162},                     // 356
+		{Code: template.JumpFalse, A: 17, B: 372, Line: 162},              // 357
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 163},         // 358 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 163},                   // 359 ".codec."
+		{Code: template.Print, A: 16, Line: 163},                          // 360
+		{Code: template.Text, B: 1885, C: 16, Line: 163},                  // 361 ".payload_type = "
+		{Code: template.Field, A: 18, B: 15, Line: 163},                   // 362
+		{Code: template.Lookup, A: 19, B: 18, C: 3, Line: 163},            // 363
+		{Code: template.Print, A: 19, Line: 163},                          // 364
+		{Code: template.TextInt, A: 10, B: 1116, C: 9, Line: 164},         // 365 "\naccount."
+		{Code: template.Text, B: 1856, C: 7, Line: 164},                   // 366 ".codec."
+		{Code: template.Print, A: 16, Line: 164},                          // 367
+		{Code: template.Text, B: 1901, C: 10, Line: 164},                  // 368 ".rtpmap = "
+		{Code: template.Field, A: 18, B: 15, Line: 164},                   // 369
+		{Code: template.Lookup, A: 19, B: 18, C: 1, Line: 164},            // 370
+		{Code: template.Print, A: 19, Line: 164},                          // 371
+		{Code: template.Next, A: 13, B: 319, Line: 152},                   // 372
+		{Code: template.Field, A: 12, B: 5, C: 30, Line: 169},             // 373
+		{Code: template.LoadText, A: 13, B: 1911, C: 8, Line: 169},        // 374 "handsets"
+		{Code: template.Has, A: 14, B: 12, C: 13, Line: 169},              // 375
+		{Code: template.JumpFalse, A: 14, B: 385, Line: 169},              // 376
+		{Code: template.TextInt, A: 10, B: 1919, C: 9, Line: 170},         // 377 "\nhandset."
+		{Code: template.TextField, A: 9, B: 1263, C: 8, D: 14, Line: 170}, // 378 ".name = "
+		{Code: template.TextInt, A: 10, B: 1919, C: 9, Line: 171},         // 379 "\nhandset."
+		{Code: template.TextInt, A: 10, B: 1928, C: 18, Line: 171},        // 380 ".incoming_lines = "
+		{Code: template.TextInt, A: 10, B: 1919, C: 9, Line: 172},         // 381 "\nhandset."
+		{Code: template.TextInt, A: 10, B: 1946, C: 18, Line: 172},        // 382 ".dial_out_lines = "
+		{Code: template.TextInt, A: 10, B: 1919, C: 9, Line: 173},         // 383 "\nhandset."
+		{Code: template.TextInt, A: 10, B: 1964, C: 25, Line: 173},        // 384 ".dial_out_default_line = "
+		{Code: template.Next, A: 7, B: 172, Line: 85},                     // 385
+		{Code: template.Field, A: 6, C: 26, Line: 176},                    // 386
+		{Code: template.Copy, A: 7, B: 6, Line: 176},                      // 387
+		{Code: template.Range, A: 7, B: 394, Line: 176},                   // 388
+		{Code: template.Item, A: 7, B: 9, C: 7, Line: 176},                // 389
+		{Code: template.Text, B: 1116, C: 9, Line: 176},                   // 390 "\naccount."
+		{Code: template.PrintFieldInt, A: 9, B: 1, Line: 177},             // 391
+		{Code: template.Text, B: 1989, C: 11, Line: 177},                  // 392 ".enable = 0"
+		{Code: template.Next, A: 7, B: 389, Line: 176},                    // 393
+		{Code: template.LoadInt, A: 7, B: 1000, Line: 180},                // 394
+		{Code: template.Copy, A: 6, B: 7, Line: 180},                      // 395
+		{Code: template.Field, A: 7, C: 30, Line: 181},                    // 396
+		{Code: template.LoadText, A: 8, B: 2000, C: 14, Line: 181},        // 397 "memory-after-3"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 181},                 // 398
+		{Code: template.JumpFalse, A: 9, B: 402, Line: 181},               // 399
+		{Code: template.LoadInt, A: 10, B: 3, Line: 181},                  // 400
+		{Code: template.Copy, A: 6, B: 10, Line: 181},                     // 401
+		{Code: template.Field, A: 7, C: 30, Line: 182},                    // 402
+		{Code: template.LoadText, A: 8, B: 2014, C: 14, Line: 182},        // 403 "memory-after-6"
+		{Code: template.Has, A: 9, B: 7, C: 8, Line: 182},                 // 404
+		{Code: template.JumpFalse, A: 9, B: 408, Line: 182},               // 405
+		{Code: template.LoadInt, A: 10, B: 6, Line: 182},                  // 406
+		{Code: template.Copy, A: 6, B: 10, Line: 182},                     // 407
+		{Code: template.Field, A: 7, C: 4, Line: 183},                     // 408
+		{Code: template.Copy, A: 8, B: 7, Line: 183},                      // 409
+		{Code: template.Range, A: 8, B: 526, Line: 183},                   // 410
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 183},               // 411
+		{Code: template.Field, A: 12, B: 10, C: 1, Line: 184},             // 412
+		{Code: template.Copy, A: 11, B: 12, Line: 184},                    // 413
+		{Code: template.Field, A: 13, B: 10, C: 2, Line: 185},             // 414
+		{Code: template.Lookup, A: 14, B: 13, C: 4, Line: 185},            // 415
+		{Code: template.Copy, A: 12, B: 14, Line: 185},                    // 416
+		{Code: template.JumpFalse, A: 4, B: 421, Line: 186},               // 417
+		{Code: template.Field, A: 13, B: 10, C: 2, Line: 186},             // 418
+		{Code: template.Lookup, A: 14, B: 13, C: 5, Line: 186},            // 419
+		{Code: template.Copy, A: 12, B: 14, Line: 186},                    // 420
+		{Code: template.JumpField, A: 10, B: 462, Line: 187},              // 421
+		{Code: template.Field, A: 14, B: 10, Line: 188},                   // 422
+		{Code: template.Copy, A: 13, B: 14, Line: 188},                    // 423
+		{Code: template.TextInt, A: 13, B: 2028, C: 18, Line: 189},        // 424 "\nexpansion_module."
+		{Code: template.TextInt, A: 11, B: 2046, C: 5, Line: 189},         // 425 ".key."
+		{Code: template.Text, B: 2051, C: 8, Line: 189},                   // 426 ".type = "
+		{Code: template.Print, A: 12, Line: 189},                          // 427
+		{Code: template.TextInt, A: 13, B: 2028, C: 18, Line: 190},        // 428 "\nexpansion_module."
+		{Code: template.TextInt, A: 11, B: 2046, C: 5, Line: 190},         // 429 ".key."
+		{Code: template.Text, B: 2059, C: 8, Line: 190},                   // 430 ".line = "
+		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 190},            // 431
+		{Code: template.TextInt, A: 13, B: 2028, C: 18, Line: 191},        // 432 "\nexpansion_module."
+		{Code: template.TextInt, A: 11, B: 2046, C: 5, Line: 191},         // 433 ".key."
+		{Code: template.Text, B: 2067, C: 9, Line: 191},                   // 434 ".value = "
+		{Code: template.JumpField, A: 10, B: 438, C: 4, Line: 191},        // 435
+		{Code: template.PrintField, A: 10, B: 4, Line: 191},               // 436
+		{Code: template.Jump, B: 439, Line: 191},                          // 437
+		{Code: template.Text, B: 1810, C: 6, Line: 191},                   // 438 "%NULL%"
+		{Code: template.TextInt, A: 13, B: 2028, C: 18, Line: 192},        // 439 "\nexpansion_module."
+		{Code: template.TextInt, A: 11, B: 2046, C: 5, Line: 192},         // 440 ".key."
+		{Code: template.Text, B: 1145, C: 9, Line: 192},                   // 441 ".label = "
+		{Code: template.JumpField, A: 10, B: 445, C: 5, Line: 192},        // 442
+		{Code: template.PrintField, A: 10, B: 5, Line: 192},               // 443
+		{Code: template.Jump, B: 446, Line: 192},                          // 444
+		{Code: template.Text, B: 1810, C: 6, Line: 192},                   // 445 "%NULL%"
+		{Code: template.TextInt, A: 13, B: 2028, C: 18, Line: 193},        // 446 "\nexpansion_module."
+		{Code: template.TextInt, A: 11, B: 2046, C: 5, Line: 193},         // 447 ".key."
+		{Code: template.Text, B: 2076, C: 13, Line: 193},                  // 448 ".extension = "
+		{Code: template.JumpField, A: 10, B: 452, C: 6, Line: 193},        // 449
+		{Code: template.PrintField, A: 10, B: 6, Line: 193},               // 450
+		{Code: template.Jump, B: 453, Line: 193},                          // 451
+		{Code: template.Text, B: 1810, C: 6, Line: 193},                   // 452 "%NULL%"
+		{Code: template.JumpFalse, A: 4, B: 461, Line: 194},               // 453
+		{Code: template.TextInt, A: 13, B: 2028, C: 18, Line: 195},        // 454 "\nexpansion_module."
+		{Code: template.TextInt, A: 11, B: 2046, C: 5, Line: 195},         // 455 ".key."
+		{Code: template.Text, B: 2089, C: 16, Line: 195},                  // 456 ".pickup_value = "
+		{Code: template.JumpField, A: 10, B: 460, C: 6, Line: 195},        // 457
+		{Code: template.PrintField, A: 10, B: 6, Line: 195},               // 458
+		{Code: template.Jump, B: 461, Line: 195},                          // 459
+		{Code: template.Text, B: 1810, C: 6, Line: 195},                   // 460 "%NULL%"
+		{Code: template.Jump, B: 525, Line: 187},                          // 461
+		{Code: template.LoadText, A: 14, B: 2105, C: 8, Line: 198},        // 462 "linekey."
+		{Code: template.Copy, A: 13, B: 14, Line: 198},                    // 463
+		{Code: template.Less, A: 14, B: 6, C: 11, Line: 199},              // 464
+		{Code: template.JumpFalse, A: 14, B: 476, Line: 199},              // 465
+		{Code: template.LoadInt, A: 16, B: 3, Line: 200},                  // 466
+		{Code: template.EqualInt, A: 15, B: 6, C: 16, Line: 200},          // 467
+		{Code: template.JumpFalse, A: 15, B: 472, Line: 200},              // 468
+		{Code: template.LoadInt, A: 17, B: 3, Line: 200},                  // 469
+		{Code: template.Add, A: 18, B: 11, C: 17, Line: 200},              // 470
+		{Code: template.Copy, A: 11, B: 18, Line: 200},                    // 471
+		{Code: template.LookupInt, A: 15, B: 11, C: 7, Line: 201},         // 472
+		{Code: template.Copy, A: 13, B: 15, Line: 201},                    // 473
+		{Code: template.LoadInt, A: 15, Line: 201},                        // 474
+		{Code: template.Copy, A: 11, B: 15, Line: 201},                    // 475
+		{Code: template.Text, B: 33, C: 1, Line: 202},                     // 476 "\n"
+		{Code: template.Print, A: 13, Line: 203},                          // 477
+		{Code: template.JumpFalse, A: 11, B: 480, Line: 203},              // 478
+		{Code: template.PrintInt, A: 11, Line: 203},                       // 479
+		{Code: template.Text, B: 2051, C: 8, Line: 203},                   // 480 ".type = "
+		{Code: template.Print, A: 12, Line: 203},                          // 481
+		{Code: template.Text, B: 33, C: 1, Line: 203},                     // 482 "\n"
+		{Code: template.Print, A: 13, Line: 204},                          // 483
+		{Code: template.JumpFalse, A: 11, B: 486, Line: 204},              // 484
+		{Code: template.PrintInt, A: 11, Line: 204},                       // 485
+		{Code: template.Text, B: 2059, C: 8, Line: 204},                   // 486 ".line = "
+		{Code: template.PrintFieldInt, A: 10, B: 3, Line: 204},            // 487
+		{Code: template.Text, B: 33, C: 1, Line: 204},                     // 488 "\n"
+		{Code: template.Print, A: 13, Line: 205},                          // 489
+		{Code: template.JumpFalse, A: 11, B: 492, Line: 205},              // 490
+		{Code: template.PrintInt, A: 11, Line: 205},                       // 491
+		{Code: template.Text, B: 2067, C: 9, Line: 205},                   // 492 ".value = "
+		{Code: template.JumpField, A: 10, B: 496, C: 4, Line: 205},        // 493
+		{Code: template.PrintField, A: 10, B: 4, Line: 205},               // 494
+		{Code: template.Jump, B: 497, Line: 205},                          // 495
+		{Code: template.Text, B: 1810, C: 6, Line: 205},                   // 496 "%NULL%"
+		{Code: template.Text, B: 33, C: 1, Line: 205},                     // 497 "\n"
+		{Code: template.Print, A: 13, Line: 206},                          // 498
+		{Code: template.JumpFalse, A: 11, B: 501, Line: 206},              // 499
+		{Code: template.PrintInt, A: 11, Line: 206},                       // 500
+		{Code: template.Text, B: 1145, C: 9, Line: 206},                   // 501 ".label = "
+		{Code: template.JumpField, A: 10, B: 505, C: 5, Line: 206},        // 502
+		{Code: template.PrintField, A: 10, B: 5, Line: 206},               // 503
+		{Code: template.Jump, B: 506, Line: 206},                          // 504
+		{Code: template.Text, B: 1810, C: 6, Line: 206},                   // 505 "%NULL%"
+		{Code: template.Text, B: 33, C: 1, Line: 206},                     // 506 "\n"
+		{Code: template.Print, A: 13, Line: 207},                          // 507
+		{Code: template.JumpFalse, A: 11, B: 510, Line: 207},              // 508
+		{Code: template.PrintInt, A: 11, Line: 207},                       // 509
+		{Code: template.Text, B: 2076, C: 13, Line: 207},                  // 510 ".extension = "
+		{Code: template.JumpField, A: 10, B: 514, C: 6, Line: 207},        // 511
+		{Code: template.PrintField, A: 10, B: 6, Line: 207},               // 512
+		{Code: template.Jump, B: 515, Line: 207},                          // 513
+		{Code: template.Text, B: 1810, C: 6, Line: 207},                   // 514 "%NULL%"
+		{Code: template.JumpFalse, A: 4, B: 525, Line: 208},               // 515
+		{Code: template.Text, B: 33, C: 1, Line: 208},                     // 516 "\n"
+		{Code: template.Print, A: 13, Line: 209},                          // 517
+		{Code: template.JumpFalse, A: 11, B: 520, Line: 209},              // 518
+		{Code: template.PrintInt, A: 11, Line: 209},                       // 519
+		{Code: template.Text, B: 2089, C: 16, Line: 209},                  // 520 ".pickup_value = "
+		{Code: template.JumpField, A: 10, B: 524, C: 6, Line: 209},        // 521
+		{Code: template.PrintField, A: 10, B: 6, Line: 209},               // 522
+		{Code: template.Jump, B: 525, Line: 209},                          // 523
+		{Code: template.Text, B: 1810, C: 6, Line: 209},                   // 524 "%NULL%"
+		{Code: template.Next, A: 8, B: 411, Line: 183},                    // 525
+		{Code: template.Field, A: 7, C: 27, Line: 213},                    // 526
+		{Code: template.Copy, A: 8, B: 7, Line: 213},                      // 527
+		{Code: template.Range, A: 8, B: 559, Line: 213},                   // 528
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 213},               // 529
+		{Code: template.JumpField, A: 10, B: 537, Line: 214},              // 530
+		{Code: template.Text, B: 2028, C: 18, Line: 214},                  // 531 "\nexpansion_module."
+		{Code: template.PrintFieldInt, A: 10, Line: 215},                  // 532
+		{Code: template.Text, B: 2046, C: 5, Line: 215},                   // 533 ".key."
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 215},            // 534
+		{Code: template.Text, B: 2113, C: 9, Line: 215},                   // 535 ".type = 0"
+		{Code: template.Jump, B: 558, Line: 214},                          // 536
+		{Code: template.Field, A: 11, B: 10, C: 1, Line: 216},             // 537
+		{Code: template.Less, A: 12, B: 6, C: 11, Line: 216},              // 538
+		{Code: template.JumpFalse, A: 12, B: 555, Line: 216},              // 539
+		{Code: template.Text, B: 33, C: 1, Line: 216},                     // 540 "\n"
+		{Code: template.LoadInt, A: 14, B: 3, Line: 217},                  // 541
+		{Code: template.EqualInt, A: 13, B: 6, C: 14, Line: 217},          // 542
+		{Code: template.JumpFalse, A: 13, B: 550, Line: 217},              // 543
+		{Code: template.Field, A: 15, B: 10, C: 1, Line: 217},             // 544
+		{Code: template.LoadInt, A: 16, B: 3, Line: 217},                  // 545
+		{Code: template.Add, A: 17, B: 15, C: 16, Line: 217},              // 546
+		{Code: template.LookupInt, A: 18, B: 17, C: 7, Line: 217},         // 547
+		{Code: template.Print, A: 18, Line: 217},                          // 548
+		{Code: template.Jump, B: 553, Line: 217},                          // 549
+		{Code: template.Field, A: 15, B: 10, C: 1, Line: 217},             // 550
+		{Code: template.LookupInt, A: 16, B: 15, C: 7, Line: 217},         // 551
+		{Code: template.Print, A: 16, Line: 217},                          // 552
+		{Code: template.Text, B: 2113, C: 9, Line: 217},                   // 553 ".type = 0"
+		{Code: template.Jump, B: 558, Line: 216},                          // 554
+		{Code: template.Text, B: 2122, C: 9, Line: 218},                   // 555 "\nlinekey."
+		{Code: template.PrintFieldInt, A: 10, B: 1, Line: 219},            // 556
+		{Code: template.Text, B: 2113, C: 9, Line: 219},                   // 557 ".type = 0"
+		{Code: template.Next, A: 8, B: 529, Line: 213},                    // 558
+		{Code: template.Field, A: 7, C: 29, Line: 222},                    // 559
+		{Code: template.Copy, A: 8, B: 7, Line: 222},                      // 560
+		{Code: template.Range, A: 8, B: 566, Line: 222},                   // 561
+		{Code: template.Item, A: 8, B: 10, C: 8, Line: 222},               // 562
+		{Code: template.TextField, A: 10, B: 33, C: 1, Line: 223},         // 563 "\n"
+		{Code: template.TextField, A: 10, B: 544, C: 3, D: 1, Line: 223},  // 564 " = "
+		{Code: template.Next, A: 8, B: 562, Line: 222},                    // 565
+		{Code: template.Text, B: 33, C: 1, Line: 224},                     // 566 "\n"
 	},
 }

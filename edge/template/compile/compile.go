@@ -456,11 +456,17 @@ func (c *compiler) fetch(n parse.Node, v operand) operand {
 // declare evaluates a pipeline and binds the variable that it declares or
 // assigns, if any.
 func (c *compiler) declare(p *parse.PipeNode) operand {
-	value := c.pipe(p)
 	if len(p.Decl) == 0 {
-		return value
+		return c.pipe(p)
 	}
-	name := p.Decl[0].Ident[0]
+	cell := 0
+	if !p.IsAssign {
+		cell = c.take(p, 1)
+	}
+	// The cells that it takes to work the value out are free again behind it.
+	top := c.top
+	defer func() { c.top = top }()
+	value, name := c.pipe(p), p.Decl[0].Ident[0]
 	if value.mixed {
 		c.errorf(p, "the values of this and/or have different types, so that no variable can hold it")
 	}
@@ -477,7 +483,6 @@ func (c *compiler) declare(p *parse.PipeNode) operand {
 		return v.value
 	}
 	// A copy: the cell may belong to another variable, which may be assigned.
-	cell := c.take(p, 1)
 	c.emit(p, template.Copy, cell, value.cell, 0)
 	value.cell = cell
 	c.variables = append(c.variables, variable{name: name, value: value})

@@ -230,6 +230,22 @@ func TestAs(t *testing.T) {
 	}
 }
 
+// Variables take a cell each, however often they are assigned and whatever their values
+// are worked out of.
+func TestVariablesTakeOneCell(t *testing.T) {
+	var source strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&source, `{{$v%d := code "color" (add .zero 0)}}`, i)
+	}
+	for i := range 40 {
+		fmt.Fprintf(&source, `{{$v%d = code "color" (add 42 .zero)}}{{$v%d}}`, i, i)
+		fmt.Fprintf(&source, `{{if has .words "a"}}{{$v%d = code "color" "alpha"}}{{end}}{{$v%d}}`, i, (i+1)%40)
+	}
+	if !agree(t, source.String()) {
+		t.Error("too many variables")
+	}
+}
+
 func TestOutputIsBounded(t *testing.T) {
 	source := "{{range .items}}{{range $.items}}{{range $.items}}{{range $.items}}" + strings.Repeat("x", 10_000) + "{{end}}{{end}}{{end}}{{end}}"
 	p, err := program(t, source)
