@@ -3311,7 +3311,6 @@ var grandstreamTables = []template.Table{
 		"transfer\ttransfer\n" +
 		"voicemail\tvoicemail\n"},
 	{Name: "key_account", Words: "1\tP1364\n" +
-		"10\tP23813\n" +
 		"101\tP301\n" +
 		"102\tP304\n" +
 		"103\tP307\n" +
@@ -3321,7 +3320,6 @@ var grandstreamTables = []template.Table{
 		"107\tP319\n" +
 		"108\tP354\n" +
 		"109\tP358\n" +
-		"11\tP23817\n" +
 		"110\tP362\n" +
 		"111\tP366\n" +
 		"112\tP370\n" +
@@ -3332,56 +3330,16 @@ var grandstreamTables = []template.Table{
 		"117\tP390\n" +
 		"118\tP394\n" +
 		"119\tP1441\n" +
-		"12\tP23821\n" +
 		"120\tP1445\n" +
 		"121\tP1449\n" +
 		"122\tP1453\n" +
 		"123\tP1457\n" +
 		"124\tP1461\n" +
-		"13\tP23825\n" +
-		"14\tP23829\n" +
-		"15\tP23833\n" +
-		"16\tP23837\n" +
-		"17\tP23841\n" +
-		"18\tP23845\n" +
-		"19\tP23849\n" +
 		"2\tP1366\n" +
-		"20\tP23853\n" +
-		"21\tP23857\n" +
-		"22\tP23861\n" +
-		"23\tP23865\n" +
-		"24\tP23869\n" +
-		"25\tP23873\n" +
-		"26\tP23877\n" +
-		"27\tP23881\n" +
-		"28\tP23885\n" +
-		"29\tP23889\n" +
 		"3\tP1368\n" +
-		"30\tP23893\n" +
-		"31\tP23897\n" +
-		"32\tP23901\n" +
-		"33\tP23905\n" +
-		"34\tP23909\n" +
-		"35\tP23913\n" +
-		"36\tP23917\n" +
-		"37\tP23921\n" +
-		"38\tP23925\n" +
-		"39\tP23929\n" +
 		"4\tP1370\n" +
-		"40\tP23933\n" +
-		"41\tP23937\n" +
-		"42\tP23941\n" +
-		"43\tP23945\n" +
-		"44\tP23949\n" +
-		"45\tP23953\n" +
-		"46\tP23957\n" +
-		"47\tP23961\n" +
-		"48\tP23965\n" +
 		"5\tP1372\n" +
-		"6\tP1374\n" +
-		"7\tP23801\n" +
-		"8\tP23805\n" +
-		"9\tP23809\n"},
+		"6\tP1374\n"},
 	{Name: "key_first", Words: "blf\t11\n" +
 		"conference\t22\n" +
 		"dnd\t32\n" +
@@ -3396,7 +3354,6 @@ var grandstreamTables = []template.Table{
 		"transfer\t18\n" +
 		"voicemail\t16\n"},
 	{Name: "key_label", Words: "1\tP1465\n" +
-		"10\tP23814\n" +
 		"101\tP302\n" +
 		"102\tP305\n" +
 		"103\tP308\n" +
@@ -3406,7 +3363,6 @@ var grandstreamTables = []template.Table{
 		"107\tP320\n" +
 		"108\tP355\n" +
 		"109\tP359\n" +
-		"11\tP23818\n" +
 		"110\tP363\n" +
 		"111\tP367\n" +
 		"112\tP371\n" +
@@ -3417,58 +3373,17 @@ var grandstreamTables = []template.Table{
 		"117\tP391\n" +
 		"118\tP395\n" +
 		"119\tP1442\n" +
-		"12\tP23822\n" +
 		"120\tP1446\n" +
 		"121\tP1450\n" +
 		"122\tP1454\n" +
 		"123\tP1458\n" +
 		"124\tP1462\n" +
-		"13\tP23826\n" +
-		"14\tP23830\n" +
-		"15\tP23834\n" +
-		"16\tP23838\n" +
-		"17\tP23842\n" +
-		"18\tP23846\n" +
-		"19\tP23850\n" +
 		"2\tP1467\n" +
-		"20\tP23854\n" +
-		"21\tP23858\n" +
-		"22\tP23862\n" +
-		"23\tP23866\n" +
-		"24\tP23870\n" +
-		"25\tP23874\n" +
-		"26\tP23878\n" +
-		"27\tP23882\n" +
-		"28\tP23886\n" +
-		"29\tP23890\n" +
 		"3\tP1469\n" +
-		"30\tP23894\n" +
-		"31\tP23898\n" +
-		"32\tP23902\n" +
-		"33\tP23906\n" +
-		"34\tP23910\n" +
-		"35\tP23914\n" +
-		"36\tP23918\n" +
-		"37\tP23922\n" +
-		"38\tP23926\n" +
-		"39\tP23930\n" +
 		"4\tP1471\n" +
-		"40\tP23934\n" +
-		"41\tP23938\n" +
-		"42\tP23942\n" +
-		"43\tP23946\n" +
-		"44\tP23950\n" +
-		"45\tP23954\n" +
-		"46\tP23958\n" +
-		"47\tP23962\n" +
-		"48\tP23966\n" +
 		"5\tP1473\n" +
-		"6\tP1475\n" +
-		"7\tP23802\n" +
-		"8\tP23806\n" +
-		"9\tP23810\n"},
+		"6\tP1475\n"},
 	{Name: "key_mode", Words: "1\tP1363\n" +
-		"10\tP23812\n" +
 		"101\tP323\n" +
 		"102\tP324\n" +
 		"103\tP325\n" +
@@ -3478,7 +3393,6 @@ var grandstreamTables = []template.Table{
 		"107\tP329\n" +
 		"108\tP353\n" +
 		"109\tP357\n" +
-		"11\tP23816\n" +
 		"110\tP361\n" +
 		"111\tP365\n" +
 		"112\tP369\n" +
@@ -3489,56 +3403,16 @@ var grandstreamTables = []template.Table{
 		"117\tP389\n" +
 		"118\tP393\n" +
 		"119\tP1440\n" +
-		"12\tP23820\n" +
 		"120\tP1444\n" +
 		"121\tP1448\n" +
 		"122\tP1452\n" +
 		"123\tP1456\n" +
 		"124\tP1460\n" +
-		"13\tP23824\n" +
-		"14\tP23828\n" +
-		"15\tP23832\n" +
-		"16\tP23836\n" +
-		"17\tP23840\n" +
-		"18\tP23844\n" +
-		"19\tP23848\n" +
 		"2\tP1365\n" +
-		"20\tP23852\n" +
-		"21\tP23856\n" +
-		"22\tP23860\n" +
-		"23\tP23864\n" +
-		"24\tP23868\n" +
-		"25\tP23872\n" +
-		"26\tP23876\n" +
-		"27\tP23880\n" +
-		"28\tP23884\n" +
-		"29\tP23888\n" +
 		"3\tP1367\n" +
-		"30\tP23892\n" +
-		"31\tP23896\n" +
-		"32\tP23900\n" +
-		"33\tP23904\n" +
-		"34\tP23908\n" +
-		"35\tP23912\n" +
-		"36\tP23916\n" +
-		"37\tP23920\n" +
-		"38\tP23924\n" +
-		"39\tP23928\n" +
 		"4\tP1369\n" +
-		"40\tP23932\n" +
-		"41\tP23936\n" +
-		"42\tP23940\n" +
-		"43\tP23944\n" +
-		"44\tP23948\n" +
-		"45\tP23952\n" +
-		"46\tP23956\n" +
-		"47\tP23960\n" +
-		"48\tP23964\n" +
 		"5\tP1371\n" +
-		"6\tP1373\n" +
-		"7\tP23800\n" +
-		"8\tP23804\n" +
-		"9\tP23808\n"},
+		"6\tP1373\n"},
 	{Name: "key_number", Words: "blf\t1\n" +
 		"conference\t12\n" +
 		"dnd\t22\n" +
@@ -3552,7 +3426,6 @@ var grandstreamTables = []template.Table{
 		"transfer\t8\n" +
 		"voicemail\t6\n"},
 	{Name: "key_value", Words: "1\tP1466\n" +
-		"10\tP23815\n" +
 		"101\tP303\n" +
 		"102\tP306\n" +
 		"103\tP309\n" +
@@ -3562,7 +3435,6 @@ var grandstreamTables = []template.Table{
 		"107\tP321\n" +
 		"108\tP356\n" +
 		"109\tP360\n" +
-		"11\tP23819\n" +
 		"110\tP364\n" +
 		"111\tP368\n" +
 		"112\tP372\n" +
@@ -3573,56 +3445,16 @@ var grandstreamTables = []template.Table{
 		"117\tP392\n" +
 		"118\tP396\n" +
 		"119\tP1443\n" +
-		"12\tP23823\n" +
 		"120\tP1447\n" +
 		"121\tP1451\n" +
 		"122\tP1455\n" +
 		"123\tP1459\n" +
 		"124\tP1463\n" +
-		"13\tP23827\n" +
-		"14\tP23831\n" +
-		"15\tP23835\n" +
-		"16\tP23839\n" +
-		"17\tP23843\n" +
-		"18\tP23847\n" +
-		"19\tP23851\n" +
 		"2\tP1468\n" +
-		"20\tP23855\n" +
-		"21\tP23859\n" +
-		"22\tP23863\n" +
-		"23\tP23867\n" +
-		"24\tP23871\n" +
-		"25\tP23875\n" +
-		"26\tP23879\n" +
-		"27\tP23883\n" +
-		"28\tP23887\n" +
-		"29\tP23891\n" +
 		"3\tP1470\n" +
-		"30\tP23895\n" +
-		"31\tP23899\n" +
-		"32\tP23903\n" +
-		"33\tP23907\n" +
-		"34\tP23911\n" +
-		"35\tP23915\n" +
-		"36\tP23919\n" +
-		"37\tP23923\n" +
-		"38\tP23927\n" +
-		"39\tP23931\n" +
 		"4\tP1472\n" +
-		"40\tP23935\n" +
-		"41\tP23939\n" +
-		"42\tP23943\n" +
-		"43\tP23947\n" +
-		"44\tP23951\n" +
-		"45\tP23955\n" +
-		"46\tP23959\n" +
-		"47\tP23963\n" +
-		"48\tP23967\n" +
 		"5\tP1474\n" +
-		"6\tP1476\n" +
-		"7\tP23803\n" +
-		"8\tP23807\n" +
-		"9\tP23811\n"},
+		"6\tP1476\n"},
 	{Name: "language", Words: "ar\tar\n" +
 		"cs\tcz\n" +
 		"de\tde\n" +
@@ -3832,7 +3664,7 @@ var grandstreamTables = []template.Table{
 
 var grandstreamCfgXml = template.Program{
 	Source: "cfg.xml.tmpl",
-	Cells:  37,
+	Cells:  45,
 	Escape: xml.Append,
 	Root:   profile.Phone,
 	Tables: grandstreamTables,
@@ -3863,8 +3695,8 @@ var grandstreamCfgXml = template.Program{
 		"<P331></P331>\n" +
 		"<P330>0</P330>\n" +
 		"<P331></P331>blf\n" +
-		"<>1</</:></10dns-naptr2>60</>0</wordsforwardfirst3first4first6first8first12mpk>-1</linethis key of the phone cannot be a line; lay out the keys without itdndthis key of the phone can neither forward nor refuse callsthe phone has a pickup code for each account, not for each key>\n" +
-		"<P>-1</P\n" +
+		"<>1</</:></10dns-naptr2>60</>0</wordsforwardfirst3first4first6first8first12mpk>-1</P>-1</linethis key of the phone cannot be a line; lay out the keys without itdndthis key of the phone can neither forward nor refuse calls>\n" +
+		"<Pthe phone has a pickup code for each account, not for each key\n" +
 		"</config>\n" +
 		"</gs_provision>\n",
 	Ops: []template.Op{
@@ -4252,381 +4084,476 @@ var grandstreamCfgXml = template.Program{
 		{Code: template.Print, A: 3, Line: 136},                          // 381
 		{Code: template.Text, B: 301, C: 1, Line: 136},                   // 382 ">"
 		{Code: template.Next, A: 5, B: 374, Line: 134},                   // 383
-		{Code: template.LoadInt, A: 5, Line: 142},                        // 384
-		{Code: template.Copy, A: 4, B: 5, Line: 142},                     // 385
-		{Code: template.LoadInt, A: 6, B: 100, Line: 143},                // 386
-		{Code: template.Copy, A: 5, B: 6, Line: 143},                     // 387
-		{Code: template.LoadInt, A: 7, B: 48, Line: 144},                 // 388
-		{Code: template.Copy, A: 6, B: 7, Line: 144},                     // 389
-		{Code: template.Field, A: 8, C: 30, Line: 145},                   // 390
-		{Code: template.LoadText, A: 9, B: 546, C: 5, Line: 145},         // 391 "words"
-		{Code: template.Has, A: 10, B: 8, C: 9, Line: 145},               // 392
-		{Code: template.Copy, A: 7, B: 10, Line: 145},                    // 393
-		{Code: template.Field, A: 9, C: 30, Line: 146},                   // 394
-		{Code: template.LoadText, A: 10, B: 551, C: 7, Line: 146},        // 395 "forward"
-		{Code: template.Has, A: 11, B: 9, C: 10, Line: 146},              // 396
-		{Code: template.Copy, A: 8, B: 11, Line: 146},                    // 397
-		{Code: template.Field, A: 9, C: 30, Line: 147},                   // 398
-		{Code: template.LoadText, A: 10, B: 558, C: 6, Line: 147},        // 399 "first3"
-		{Code: template.Has, A: 11, B: 9, C: 10, Line: 147},              // 400
-		{Code: template.JumpFalse, A: 11, B: 406, Line: 147},             // 401
-		{Code: template.LoadInt, A: 12, B: 3, Line: 147},                 // 402
-		{Code: template.Copy, A: 4, B: 12, Line: 147},                    // 403
-		{Code: template.LoadInt, A: 12, B: 97, Line: 147},                // 404
-		{Code: template.Copy, A: 5, B: 12, Line: 147},                    // 405
-		{Code: template.Field, A: 9, C: 30, Line: 148},                   // 406
-		{Code: template.LoadText, A: 10, B: 564, C: 6, Line: 148},        // 407 "first4"
-		{Code: template.Has, A: 11, B: 9, C: 10, Line: 148},              // 408
-		{Code: template.JumpFalse, A: 11, B: 412, Line: 148},             // 409
-		{Code: template.LoadInt, A: 12, B: 4, Line: 148},                 // 410
-		{Code: template.Copy, A: 4, B: 12, Line: 148},                    // 411
-		{Code: template.Field, A: 9, C: 30, Line: 149},                   // 412
-		{Code: template.LoadText, A: 10, B: 570, C: 6, Line: 149},        // 413 "first6"
-		{Code: template.Has, A: 11, B: 9, C: 10, Line: 149},              // 414
-		{Code: template.JumpFalse, A: 11, B: 420, Line: 149},             // 415
-		{Code: template.LoadInt, A: 12, B: 6, Line: 149},                 // 416
-		{Code: template.Copy, A: 4, B: 12, Line: 149},                    // 417
-		{Code: template.LoadInt, A: 12, B: 94, Line: 149},                // 418
-		{Code: template.Copy, A: 5, B: 12, Line: 149},                    // 419
-		{Code: template.Field, A: 9, C: 30, Line: 150},                   // 420
-		{Code: template.LoadText, A: 10, B: 576, C: 6, Line: 150},        // 421 "first8"
-		{Code: template.Has, A: 11, B: 9, C: 10, Line: 150},              // 422
-		{Code: template.JumpFalse, A: 11, B: 426, Line: 150},             // 423
-		{Code: template.LoadInt, A: 12, B: 8, Line: 150},                 // 424
-		{Code: template.Copy, A: 4, B: 12, Line: 150},                    // 425
-		{Code: template.Field, A: 9, C: 30, Line: 151},                   // 426
-		{Code: template.LoadText, A: 10, B: 582, C: 7, Line: 151},        // 427 "first12"
-		{Code: template.Has, A: 11, B: 9, C: 10, Line: 151},              // 428
-		{Code: template.JumpFalse, A: 11, B: 432, Line: 151},             // 429
-		{Code: template.LoadInt, A: 12, B: 12, Line: 151},                // 430
-		{Code: template.Copy, A: 4, B: 12, Line: 151},                    // 431
-		{Code: template.Field, A: 9, C: 30, Line: 152},                   // 432
-		{Code: template.LoadText, A: 10, B: 589, C: 3, Line: 152},        // 433 "mpk"
-		{Code: template.Has, A: 11, B: 9, C: 10, Line: 152},              // 434
-		{Code: template.JumpFalse, A: 11, B: 437, Line: 152},             // 435
-		{Code: template.Copy, A: 6, B: 4, Line: 152},                     // 436
-		{Code: template.Field, A: 10, C: 30, Line: 153},                  // 437
-		{Code: template.LoadText, A: 11, B: 589, C: 3, Line: 153},        // 438 "mpk"
-		{Code: template.Has, A: 12, B: 10, C: 11, Line: 153},             // 439
-		{Code: template.Copy, A: 9, B: 12, Line: 153},                    // 440
-		{Code: template.JumpFalse, A: 9, B: 443, Line: 153},              // 441
-		{Code: template.Copy, A: 9, B: 7, Line: 153},                     // 442
-		{Code: template.JumpFalse, A: 9, B: 448, Line: 153},              // 443
-		{Code: template.LoadInt, A: 13, B: 16, Line: 153},                // 444
-		{Code: template.Copy, A: 6, B: 13, Line: 153},                    // 445
-		{Code: template.LoadInt, A: 13, B: 84, Line: 153},                // 446
-		{Code: template.Copy, A: 5, B: 13, Line: 153},                    // 447
-		{Code: template.LoadInt, A: 10, Line: 156},                       // 448
-		{Code: template.Copy, A: 9, B: 10, Line: 156},                    // 449
-		{Code: template.Field, A: 10, C: 4, Line: 157},                   // 450
-		{Code: template.Copy, A: 11, B: 10, Line: 157},                   // 451
-		{Code: template.Range, A: 11, B: 603, Line: 157},                 // 452
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 157},            // 453
-		{Code: template.Field, A: 14, B: 13, Line: 158},                  // 454
-		{Code: template.LoadInt, A: 16, Line: 158},                       // 455
-		{Code: template.EqualInt, A: 15, B: 14, C: 16, Line: 158},        // 456
-		{Code: template.JumpFalse, A: 15, B: 599, Line: 158},             // 457
-		{Code: template.Field, A: 17, B: 13, C: 1, Line: 159},            // 458
-		{Code: template.LoadInt, A: 18, B: 1, Line: 159},                 // 459
-		{Code: template.Add, A: 19, B: 9, C: 18, Line: 159},              // 460
-		{Code: template.Less, A: 20, B: 19, C: 17, Line: 159},            // 461
-		{Code: template.JumpFalse, A: 20, B: 495, Line: 159},             // 462
-		{Code: template.Field, A: 21, B: 1, C: 27, Line: 160},            // 463
-		{Code: template.Copy, A: 22, B: 21, Line: 160},                   // 464
-		{Code: template.Range, A: 22, B: 495, Line: 160},                 // 465
-		{Code: template.Item, A: 22, B: 24, C: 22, Line: 160},            // 466
-		{Code: template.Field, A: 26, B: 24, Line: 161},                  // 467
-		{Code: template.LoadInt, A: 28, Line: 161},                       // 468
-		{Code: template.EqualInt, A: 27, B: 26, C: 28, Line: 161},        // 469
-		{Code: template.Copy, A: 25, B: 27, Line: 161},                   // 470
-		{Code: template.JumpFalse, A: 25, B: 480, Line: 161},             // 471
-		{Code: template.Field, A: 29, B: 24, C: 1, Line: 161},            // 472
-		{Code: template.Less, A: 30, B: 9, C: 29, Line: 161},             // 473
-		{Code: template.Copy, A: 25, B: 30, Line: 161},                   // 474
-		{Code: template.JumpFalse, A: 25, B: 480, Line: 161},             // 475
-		{Code: template.Field, A: 31, B: 24, C: 1, Line: 161},            // 476
-		{Code: template.Field, A: 32, B: 13, C: 1, Line: 161},            // 477
-		{Code: template.Less, A: 33, B: 31, C: 32, Line: 161},            // 478
-		{Code: template.Copy, A: 25, B: 33, Line: 161},                   // 479
-		{Code: template.JumpFalse, A: 25, B: 494, Line: 161},             // 480
-		{Code: template.Field, A: 35, B: 24, C: 1, Line: 162},            // 481
-		{Code: template.Copy, A: 34, B: 35, Line: 162},                   // 482
-		{Code: template.Less, A: 35, B: 6, C: 34, Line: 162},             // 483
-		{Code: template.JumpFalse, A: 35, B: 487, Line: 162},             // 484
-		{Code: template.Add, A: 36, B: 34, C: 5, Line: 162},              // 485
-		{Code: template.Copy, A: 34, B: 36, Line: 162},                   // 486
-		{Code: template.LookupInt, A: 35, B: 34, C: 16, Line: 163},       // 487
-		{Code: template.Copy, A: 3, B: 35, Line: 163},                    // 488
-		{Code: template.Text, B: 513, C: 2, Line: 163},                   // 489 "\n<"
-		{Code: template.Print, A: 3, Line: 164},                          // 490
-		{Code: template.Text, B: 592, C: 5, Line: 164},                   // 491 ">-1</"
-		{Code: template.Print, A: 3, Line: 164},                          // 492
-		{Code: template.Text, B: 301, C: 1, Line: 164},                   // 493 ">"
-		{Code: template.Next, A: 22, B: 466, Line: 160},                  // 494
-		{Code: template.Field, A: 17, B: 13, C: 1, Line: 168},            // 495
-		{Code: template.Copy, A: 9, B: 17, Line: 168},                    // 496
-		{Code: template.Field, A: 18, B: 13, C: 1, Line: 169},            // 497
-		{Code: template.Copy, A: 17, B: 18, Line: 169},                   // 498
-		{Code: template.Less, A: 18, B: 6, C: 17, Line: 169},             // 499
-		{Code: template.JumpFalse, A: 18, B: 503, Line: 169},             // 500
-		{Code: template.Add, A: 19, B: 17, C: 5, Line: 169},              // 501
-		{Code: template.Copy, A: 17, B: 19, Line: 169},                   // 502
-		{Code: template.Field, A: 19, B: 13, C: 2, Line: 170},            // 503
-		{Code: template.LoadText, A: 21, B: 597, C: 4, Line: 170},        // 504 "line"
-		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 170},           // 505
-		{Code: template.Copy, A: 18, B: 20, Line: 170},                   // 506
-		{Code: template.JumpFalse, A: 18, B: 519, Line: 170},             // 507
-		{Code: template.LoadInt, A: 23, B: 100, Line: 170},               // 508
-		{Code: template.Less, A: 24, B: 23, C: 17, Line: 170},            // 509
-		{Code: template.Copy, A: 22, B: 24, Line: 170},                   // 510
-		{Code: template.JumpTrue, A: 22, B: 518, Line: 170},              // 511
-		{Code: template.Less, A: 26, B: 4, C: 17, Line: 170},             // 512
-		{Code: template.Copy, A: 25, B: 26, Line: 170},                   // 513
-		{Code: template.JumpFalse, A: 25, B: 517, Line: 170},             // 514
-		{Code: template.Not, A: 27, B: 7, Line: 170},                     // 515
-		{Code: template.Copy, A: 25, B: 27, Line: 170},                   // 516
-		{Code: template.Copy, A: 22, B: 25, Line: 170},                   // 517
-		{Code: template.Copy, A: 18, B: 22, Line: 170},                   // 518
-		{Code: template.JumpFalse, A: 18, B: 522, Line: 170},             // 519
-		{Code: template.Fail, B: 601, C: 67, Line: 217},                  // 520 "this key of the phone cannot be a line; lay out the keys without it"
-		{Code: template.Print, A: 28, Line: 217},                         // 521
-		{Code: template.Field, A: 19, B: 13, C: 2, Line: 171},            // 522
-		{Code: template.LoadText, A: 21, B: 551, C: 7, Line: 171},        // 523 "forward"
-		{Code: template.Equal, A: 20, B: 19, C: 21, Line: 171},           // 524
-		{Code: template.JumpTrue, A: 20, B: 528, Line: 171},              // 525
-		{Code: template.LoadText, A: 22, B: 668, C: 3, Line: 171},        // 526 "dnd"
-		{Code: template.Equal, A: 20, B: 19, C: 22, Line: 171},           // 527
-		{Code: template.Copy, A: 18, B: 20, Line: 171},                   // 528
-		{Code: template.JumpFalse, A: 18, B: 540, Line: 171},             // 529
-		{Code: template.Not, A: 23, B: 7, Line: 171},                     // 530
-		{Code: template.Copy, A: 18, B: 23, Line: 171},                   // 531
-		{Code: template.JumpFalse, A: 18, B: 540, Line: 171},             // 532
-		{Code: template.LoadInt, A: 25, B: 100, Line: 171},               // 533
-		{Code: template.Less, A: 26, B: 25, C: 17, Line: 171},            // 534
-		{Code: template.Copy, A: 24, B: 26, Line: 171},                   // 535
-		{Code: template.JumpTrue, A: 24, B: 539, Line: 171},              // 536
-		{Code: template.Not, A: 27, B: 8, Line: 171},                     // 537
-		{Code: template.Copy, A: 24, B: 27, Line: 171},                   // 538
-		{Code: template.Copy, A: 18, B: 24, Line: 171},                   // 539
-		{Code: template.JumpFalse, A: 18, B: 543, Line: 171},             // 540
-		{Code: template.Fail, B: 671, C: 58, Line: 218},                  // 541 "this key of the phone can neither forward nor refuse calls"
-		{Code: template.Print, A: 28, Line: 218},                         // 542
-		{Code: template.LookupInt, A: 18, B: 17, C: 16, Line: 172},       // 543
-		{Code: template.Copy, A: 3, B: 18, Line: 172},                    // 544
-		{Code: template.Text, B: 513, C: 2, Line: 172},                   // 545 "\n<"
-		{Code: template.Print, A: 3, Line: 173},                          // 546
-		{Code: template.Text, B: 301, C: 1, Line: 173},                   // 547 ">"
-		{Code: template.JumpFalse, A: 7, B: 553, Line: 173},              // 548
-		{Code: template.Field, A: 18, B: 13, C: 2, Line: 173},            // 549
-		{Code: template.Lookup, A: 19, B: 18, C: 12, Line: 173},          // 550
-		{Code: template.Print, A: 19, Line: 173},                         // 551
-		{Code: template.Jump, B: 563, Line: 173},                         // 552
-		{Code: template.Less, A: 18, B: 4, C: 17, Line: 173},             // 553
-		{Code: template.Not, A: 18, B: 18, Line: 173},                    // 554
-		{Code: template.JumpFalse, A: 18, B: 560, Line: 173},             // 555
-		{Code: template.Field, A: 19, B: 13, C: 2, Line: 173},            // 556
-		{Code: template.Lookup, A: 20, B: 19, C: 14, Line: 173},          // 557
-		{Code: template.Print, A: 20, Line: 173},                         // 558
-		{Code: template.Jump, B: 563, Line: 173},                         // 559
-		{Code: template.Field, A: 19, B: 13, C: 2, Line: 173},            // 560
-		{Code: template.Lookup, A: 20, B: 19, C: 17, Line: 173},          // 561
-		{Code: template.Print, A: 20, Line: 173},                         // 562
-		{Code: template.Text, B: 519, C: 2, Line: 173},                   // 563 "</"
-		{Code: template.Print, A: 3, Line: 173},                          // 564
-		{Code: template.Text, B: 301, C: 1, Line: 173},                   // 565 ">"
-		{Code: template.LookupInt, A: 18, B: 17, C: 13, Line: 174},       // 566
-		{Code: template.Copy, A: 3, B: 18, Line: 174},                    // 567
-		{Code: template.Text, B: 513, C: 2, Line: 174},                   // 568 "\n<"
-		{Code: template.Print, A: 3, Line: 175},                          // 569
-		{Code: template.Text, B: 301, C: 1, Line: 175},                   // 570 ">"
-		{Code: template.Field, A: 18, B: 13, C: 3, Line: 175},            // 571
-		{Code: template.LookupInt, A: 19, B: 18, Line: 175},              // 572
-		{Code: template.Print, A: 19, Line: 175},                         // 573
-		{Code: template.Text, B: 519, C: 2, Line: 175},                   // 574 "</"
-		{Code: template.Print, A: 3, Line: 175},                          // 575
-		{Code: template.Text, B: 301, C: 1, Line: 175},                   // 576 ">"
-		{Code: template.LookupInt, A: 18, B: 17, C: 15, Line: 176},       // 577
-		{Code: template.Copy, A: 3, B: 18, Line: 176},                    // 578
-		{Code: template.Text, B: 513, C: 2, Line: 176},                   // 579 "\n<"
-		{Code: template.Print, A: 3, Line: 177},                          // 580
-		{Code: template.Text, B: 301, C: 1, Line: 177},                   // 581 ">"
-		{Code: template.Field, A: 18, B: 13, C: 5, Line: 177},            // 582
-		{Code: template.JumpFalse, A: 18, B: 585, Line: 177},             // 583
-		{Code: template.Print, A: 18, Line: 177},                         // 584
-		{Code: template.Text, B: 519, C: 2, Line: 177},                   // 585 "</"
-		{Code: template.Print, A: 3, Line: 177},                          // 586
-		{Code: template.Text, B: 301, C: 1, Line: 177},                   // 587 ">"
-		{Code: template.LookupInt, A: 18, B: 17, C: 18, Line: 178},       // 588
-		{Code: template.Copy, A: 3, B: 18, Line: 178},                    // 589
-		{Code: template.Text, B: 513, C: 2, Line: 178},                   // 590 "\n<"
-		{Code: template.Print, A: 3, Line: 179},                          // 591
-		{Code: template.Text, B: 301, C: 1, Line: 179},                   // 592 ">"
-		{Code: template.Field, A: 18, B: 13, C: 4, Line: 179},            // 593
-		{Code: template.JumpFalse, A: 18, B: 596, Line: 179},             // 594
-		{Code: template.Print, A: 18, Line: 179},                         // 595
-		{Code: template.Text, B: 519, C: 2, Line: 179},                   // 596 "</"
-		{Code: template.Print, A: 3, Line: 179},                          // 597
-		{Code: template.Text, B: 301, C: 1, Line: 179},                   // 598 ">"
-		{Code: template.JumpField, A: 13, B: 602, C: 6, Line: 181},       // 599
-		{Code: template.Fail, B: 729, C: 62, Line: 181},                  // 600 "the phone has a pickup code for each account, not for each key"
-		{Code: template.Print, A: 14, Line: 181},                         // 601
-		{Code: template.Next, A: 11, B: 453, Line: 157},                  // 602
-		{Code: template.Field, A: 10, C: 27, Line: 183},                  // 603
-		{Code: template.Copy, A: 11, B: 10, Line: 183},                   // 604
-		{Code: template.Range, A: 11, B: 630, Line: 183},                 // 605
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 183},            // 606
-		{Code: template.Field, A: 15, B: 13, Line: 184},                  // 607
-		{Code: template.LoadInt, A: 17, Line: 184},                       // 608
-		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 184},        // 609
-		{Code: template.Copy, A: 14, B: 16, Line: 184},                   // 610
-		{Code: template.JumpFalse, A: 14, B: 615, Line: 184},             // 611
-		{Code: template.Field, A: 18, B: 13, C: 1, Line: 184},            // 612
-		{Code: template.Less, A: 19, B: 9, C: 18, Line: 184},             // 613
-		{Code: template.Copy, A: 14, B: 19, Line: 184},                   // 614
-		{Code: template.JumpFalse, A: 14, B: 629, Line: 184},             // 615
-		{Code: template.Field, A: 21, B: 13, C: 1, Line: 185},            // 616
-		{Code: template.Copy, A: 20, B: 21, Line: 185},                   // 617
-		{Code: template.Less, A: 21, B: 6, C: 20, Line: 185},             // 618
-		{Code: template.JumpFalse, A: 21, B: 622, Line: 185},             // 619
-		{Code: template.Add, A: 22, B: 20, C: 5, Line: 185},              // 620
-		{Code: template.Copy, A: 20, B: 22, Line: 185},                   // 621
-		{Code: template.LookupInt, A: 21, B: 20, C: 16, Line: 186},       // 622
-		{Code: template.Copy, A: 3, B: 21, Line: 186},                    // 623
-		{Code: template.Text, B: 513, C: 2, Line: 186},                   // 624 "\n<"
-		{Code: template.Print, A: 3, Line: 187},                          // 625
-		{Code: template.Text, B: 592, C: 5, Line: 187},                   // 626 ">-1</"
-		{Code: template.Print, A: 3, Line: 187},                          // 627
-		{Code: template.Text, B: 301, C: 1, Line: 187},                   // 628 ">"
-		{Code: template.Next, A: 11, B: 606, Line: 183},                  // 629
-		{Code: template.Field, A: 10, C: 4, Line: 191},                   // 630
-		{Code: template.Copy, A: 11, B: 10, Line: 191},                   // 631
-		{Code: template.Range, A: 11, B: 717, Line: 191},                 // 632
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 191},            // 633
-		{Code: template.JumpField, A: 13, B: 716, Line: 192},             // 634
-		{Code: template.Field, A: 14, B: 13, C: 2, Line: 193},            // 635
-		{Code: template.LoadText, A: 16, B: 597, C: 4, Line: 193},        // 636 "line"
-		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 193},           // 637
-		{Code: template.JumpFalse, A: 15, B: 641, Line: 193},             // 638
-		{Code: template.Fail, B: 601, C: 67, Line: 217},                  // 639 "this key of the phone cannot be a line; lay out the keys without it"
-		{Code: template.Print, A: 17, Line: 217},                         // 640
-		{Code: template.Field, A: 14, B: 13, C: 2, Line: 194},            // 641
-		{Code: template.LoadText, A: 16, B: 551, C: 7, Line: 194},        // 642 "forward"
-		{Code: template.Equal, A: 15, B: 14, C: 16, Line: 194},           // 643
-		{Code: template.JumpTrue, A: 15, B: 647, Line: 194},              // 644
-		{Code: template.LoadText, A: 17, B: 668, C: 3, Line: 194},        // 645 "dnd"
-		{Code: template.Equal, A: 15, B: 14, C: 17, Line: 194},           // 646
-		{Code: template.JumpFalse, A: 15, B: 650, Line: 194},             // 647
-		{Code: template.Fail, B: 671, C: 58, Line: 218},                  // 648 "this key of the phone can neither forward nor refuse calls"
-		{Code: template.Print, A: 18, Line: 218},                         // 649
-		{Code: template.Field, A: 15, B: 13, Line: 195},                  // 650
-		{Code: template.Field, A: 16, B: 13, Line: 195},                  // 651
-		{Code: template.Add, A: 17, B: 15, C: 16, Line: 195},             // 652
-		{Code: template.Copy, A: 14, B: 17, Line: 195},                   // 653
-		{Code: template.Add, A: 15, B: 14, C: 14, Line: 195},             // 654
-		{Code: template.Field, A: 16, B: 13, Line: 195},                  // 655
-		{Code: template.Add, A: 17, B: 15, C: 16, Line: 195},             // 656
-		{Code: template.Copy, A: 14, B: 17, Line: 195},                   // 657
-		{Code: template.Add, A: 16, B: 14, C: 14, Line: 196},             // 658
-		{Code: template.Copy, A: 15, B: 16, Line: 196},                   // 659
-		{Code: template.Add, A: 16, B: 15, C: 15, Line: 196},             // 660
-		{Code: template.Copy, A: 15, B: 16, Line: 196},                   // 661
-		{Code: template.Add, A: 16, B: 15, C: 15, Line: 196},             // 662
-		{Code: template.Field, A: 17, B: 13, C: 1, Line: 196},            // 663
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 196},             // 664
-		{Code: template.Copy, A: 15, B: 18, Line: 196},                   // 665
-		{Code: template.Add, A: 17, B: 15, C: 15, Line: 197},             // 666
-		{Code: template.Copy, A: 16, B: 17, Line: 197},                   // 667
-		{Code: template.Add, A: 17, B: 16, C: 16, Line: 197},             // 668
-		{Code: template.LoadInt, A: 18, B: 22795, Line: 197},             // 669
-		{Code: template.Add, A: 19, B: 15, C: 18, Line: 197},             // 670
-		{Code: template.Add, A: 20, B: 17, C: 19, Line: 197},             // 671
-		{Code: template.Copy, A: 16, B: 20, Line: 197},                   // 672
-		{Code: template.TextInt, A: 16, B: 292, C: 3, Line: 198},         // 673 "\n<P"
-		{Code: template.Text, B: 301, C: 1, Line: 198},                   // 674 ">"
-		{Code: template.Field, A: 17, B: 13, C: 2, Line: 198},            // 675
-		{Code: template.Lookup, A: 18, B: 17, C: 17, Line: 198},          // 676
-		{Code: template.Print, A: 18, Line: 198},                         // 677
-		{Code: template.TextInt, A: 16, B: 302, C: 3, Line: 198},         // 678 "</P"
-		{Code: template.Text, B: 791, C: 4, Line: 198},                   // 679 ">\n<P"
-		{Code: template.LoadInt, A: 17, B: 1, Line: 199},                 // 680
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 199},             // 681
-		{Code: template.PrintInt, A: 18, Line: 199},                      // 682
-		{Code: template.Text, B: 301, C: 1, Line: 199},                   // 683 ">"
-		{Code: template.Field, A: 17, B: 13, C: 3, Line: 199},            // 684
-		{Code: template.LookupInt, A: 18, B: 17, Line: 199},              // 685
-		{Code: template.Print, A: 18, Line: 199},                         // 686
-		{Code: template.Text, B: 302, C: 3, Line: 199},                   // 687 "</P"
-		{Code: template.LoadInt, A: 17, B: 1, Line: 199},                 // 688
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 199},             // 689
-		{Code: template.PrintInt, A: 18, Line: 199},                      // 690
-		{Code: template.Text, B: 791, C: 4, Line: 199},                   // 691 ">\n<P"
-		{Code: template.LoadInt, A: 17, B: 2, Line: 200},                 // 692
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 200},             // 693
-		{Code: template.PrintInt, A: 18, Line: 200},                      // 694
-		{Code: template.Text, B: 301, C: 1, Line: 200},                   // 695 ">"
-		{Code: template.Field, A: 17, B: 13, C: 5, Line: 200},            // 696
-		{Code: template.JumpFalse, A: 17, B: 699, Line: 200},             // 697
-		{Code: template.Print, A: 17, Line: 200},                         // 698
-		{Code: template.Text, B: 302, C: 3, Line: 200},                   // 699 "</P"
-		{Code: template.LoadInt, A: 17, B: 2, Line: 200},                 // 700
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 200},             // 701
-		{Code: template.PrintInt, A: 18, Line: 200},                      // 702
-		{Code: template.Text, B: 791, C: 4, Line: 200},                   // 703 ">\n<P"
-		{Code: template.LoadInt, A: 17, B: 3, Line: 201},                 // 704
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 201},             // 705
-		{Code: template.PrintInt, A: 18, Line: 201},                      // 706
-		{Code: template.Text, B: 301, C: 1, Line: 201},                   // 707 ">"
-		{Code: template.Field, A: 17, B: 13, C: 4, Line: 201},            // 708
-		{Code: template.JumpFalse, A: 17, B: 711, Line: 201},             // 709
-		{Code: template.Print, A: 17, Line: 201},                         // 710
-		{Code: template.Text, B: 302, C: 3, Line: 201},                   // 711 "</P"
-		{Code: template.LoadInt, A: 17, B: 3, Line: 201},                 // 712
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 201},             // 713
-		{Code: template.PrintInt, A: 18, Line: 201},                      // 714
-		{Code: template.Text, B: 301, C: 1, Line: 201},                   // 715 ">"
-		{Code: template.Next, A: 11, B: 633, Line: 191},                  // 716
-		{Code: template.Field, A: 10, C: 27, Line: 204},                  // 717
-		{Code: template.Copy, A: 11, B: 10, Line: 204},                   // 718
-		{Code: template.Range, A: 11, B: 749, Line: 204},                 // 719
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 204},            // 720
-		{Code: template.JumpField, A: 13, B: 748, Line: 205},             // 721
-		{Code: template.Field, A: 15, B: 13, Line: 206},                  // 722
-		{Code: template.Field, A: 16, B: 13, Line: 206},                  // 723
-		{Code: template.Add, A: 17, B: 15, C: 16, Line: 206},             // 724
-		{Code: template.Copy, A: 14, B: 17, Line: 206},                   // 725
-		{Code: template.Add, A: 15, B: 14, C: 14, Line: 206},             // 726
-		{Code: template.Field, A: 16, B: 13, Line: 206},                  // 727
-		{Code: template.Add, A: 17, B: 15, C: 16, Line: 206},             // 728
-		{Code: template.Copy, A: 14, B: 17, Line: 206},                   // 729
-		{Code: template.Add, A: 16, B: 14, C: 14, Line: 207},             // 730
-		{Code: template.Copy, A: 15, B: 16, Line: 207},                   // 731
-		{Code: template.Add, A: 16, B: 15, C: 15, Line: 207},             // 732
-		{Code: template.Copy, A: 15, B: 16, Line: 207},                   // 733
-		{Code: template.Add, A: 16, B: 15, C: 15, Line: 207},             // 734
-		{Code: template.Field, A: 17, B: 13, C: 1, Line: 207},            // 735
-		{Code: template.Add, A: 18, B: 16, C: 17, Line: 207},             // 736
-		{Code: template.Copy, A: 15, B: 18, Line: 207},                   // 737
-		{Code: template.Add, A: 17, B: 15, C: 15, Line: 208},             // 738
-		{Code: template.Copy, A: 16, B: 17, Line: 208},                   // 739
-		{Code: template.Add, A: 17, B: 16, C: 16, Line: 208},             // 740
-		{Code: template.LoadInt, A: 18, B: 22795, Line: 208},             // 741
-		{Code: template.Add, A: 19, B: 15, C: 18, Line: 208},             // 742
-		{Code: template.Add, A: 20, B: 17, C: 19, Line: 208},             // 743
-		{Code: template.Copy, A: 16, B: 20, Line: 208},                   // 744
-		{Code: template.TextInt, A: 16, B: 292, C: 3, Line: 209},         // 745 "\n<P"
-		{Code: template.TextInt, A: 16, B: 795, C: 6, Line: 209},         // 746 ">-1</P"
-		{Code: template.Text, B: 301, C: 1, Line: 209},                   // 747 ">"
-		{Code: template.Next, A: 11, B: 720, Line: 204},                  // 748
-		{Code: template.Field, A: 10, C: 29, Line: 212},                  // 749
-		{Code: template.Copy, A: 11, B: 10, Line: 212},                   // 750
-		{Code: template.Range, A: 11, B: 758, Line: 212},                 // 751
-		{Code: template.Item, A: 11, B: 13, C: 11, Line: 212},            // 752
-		{Code: template.TextField, A: 13, B: 513, C: 2, Line: 213},       // 753 "\n<"
-		{Code: template.TextField, A: 13, B: 301, C: 1, D: 1, Line: 213}, // 754 ">"
-		{Code: template.TextField, A: 13, B: 519, C: 2, Line: 213},       // 755 "</"
-		{Code: template.Text, B: 301, C: 1, Line: 213},                   // 756 ">"
-		{Code: template.Next, A: 11, B: 752, Line: 212},                  // 757
-		{Code: template.Text, B: 801, C: 27, Line: 214},                  // 758 "\n</config>\n</gs_provision>\n"
+		{Code: template.LoadInt, A: 5, Line: 143},                        // 384
+		{Code: template.Copy, A: 4, B: 5, Line: 143},                     // 385
+		{Code: template.LoadInt, A: 6, B: 100, Line: 144},                // 386
+		{Code: template.Copy, A: 5, B: 6, Line: 144},                     // 387
+		{Code: template.LoadInt, A: 7, B: 48, Line: 145},                 // 388
+		{Code: template.Copy, A: 6, B: 7, Line: 145},                     // 389
+		{Code: template.Field, A: 8, C: 30, Line: 146},                   // 390
+		{Code: template.LoadText, A: 9, B: 546, C: 5, Line: 146},         // 391 "words"
+		{Code: template.Has, A: 10, B: 8, C: 9, Line: 146},               // 392
+		{Code: template.Copy, A: 7, B: 10, Line: 146},                    // 393
+		{Code: template.Field, A: 9, C: 30, Line: 147},                   // 394
+		{Code: template.LoadText, A: 10, B: 551, C: 7, Line: 147},        // 395 "forward"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 147},              // 396
+		{Code: template.Copy, A: 8, B: 11, Line: 147},                    // 397
+		{Code: template.Field, A: 9, C: 30, Line: 148},                   // 398
+		{Code: template.LoadText, A: 10, B: 558, C: 6, Line: 148},        // 399 "first3"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 148},              // 400
+		{Code: template.JumpFalse, A: 11, B: 406, Line: 148},             // 401
+		{Code: template.LoadInt, A: 12, B: 3, Line: 148},                 // 402
+		{Code: template.Copy, A: 4, B: 12, Line: 148},                    // 403
+		{Code: template.LoadInt, A: 12, B: 97, Line: 148},                // 404
+		{Code: template.Copy, A: 5, B: 12, Line: 148},                    // 405
+		{Code: template.Field, A: 9, C: 30, Line: 149},                   // 406
+		{Code: template.LoadText, A: 10, B: 564, C: 6, Line: 149},        // 407 "first4"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 149},              // 408
+		{Code: template.JumpFalse, A: 11, B: 412, Line: 149},             // 409
+		{Code: template.LoadInt, A: 12, B: 4, Line: 149},                 // 410
+		{Code: template.Copy, A: 4, B: 12, Line: 149},                    // 411
+		{Code: template.Field, A: 9, C: 30, Line: 150},                   // 412
+		{Code: template.LoadText, A: 10, B: 570, C: 6, Line: 150},        // 413 "first6"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 150},              // 414
+		{Code: template.JumpFalse, A: 11, B: 420, Line: 150},             // 415
+		{Code: template.LoadInt, A: 12, B: 6, Line: 150},                 // 416
+		{Code: template.Copy, A: 4, B: 12, Line: 150},                    // 417
+		{Code: template.LoadInt, A: 12, B: 94, Line: 150},                // 418
+		{Code: template.Copy, A: 5, B: 12, Line: 150},                    // 419
+		{Code: template.Field, A: 9, C: 30, Line: 151},                   // 420
+		{Code: template.LoadText, A: 10, B: 576, C: 6, Line: 151},        // 421 "first8"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 151},              // 422
+		{Code: template.JumpFalse, A: 11, B: 426, Line: 151},             // 423
+		{Code: template.LoadInt, A: 12, B: 8, Line: 151},                 // 424
+		{Code: template.Copy, A: 4, B: 12, Line: 151},                    // 425
+		{Code: template.Field, A: 9, C: 30, Line: 152},                   // 426
+		{Code: template.LoadText, A: 10, B: 582, C: 7, Line: 152},        // 427 "first12"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 152},              // 428
+		{Code: template.JumpFalse, A: 11, B: 432, Line: 152},             // 429
+		{Code: template.LoadInt, A: 12, B: 12, Line: 152},                // 430
+		{Code: template.Copy, A: 4, B: 12, Line: 152},                    // 431
+		{Code: template.Field, A: 9, C: 30, Line: 153},                   // 432
+		{Code: template.LoadText, A: 10, B: 589, C: 3, Line: 153},        // 433 "mpk"
+		{Code: template.Has, A: 11, B: 9, C: 10, Line: 153},              // 434
+		{Code: template.JumpFalse, A: 11, B: 437, Line: 153},             // 435
+		{Code: template.Copy, A: 6, B: 4, Line: 153},                     // 436
+		{Code: template.Field, A: 10, C: 30, Line: 154},                  // 437
+		{Code: template.LoadText, A: 11, B: 589, C: 3, Line: 154},        // 438 "mpk"
+		{Code: template.Has, A: 12, B: 10, C: 11, Line: 154},             // 439
+		{Code: template.Copy, A: 9, B: 12, Line: 154},                    // 440
+		{Code: template.JumpFalse, A: 9, B: 443, Line: 154},              // 441
+		{Code: template.Copy, A: 9, B: 7, Line: 154},                     // 442
+		{Code: template.JumpFalse, A: 9, B: 448, Line: 154},              // 443
+		{Code: template.LoadInt, A: 13, B: 16, Line: 154},                // 444
+		{Code: template.Copy, A: 6, B: 13, Line: 154},                    // 445
+		{Code: template.LoadInt, A: 13, B: 84, Line: 154},                // 446
+		{Code: template.Copy, A: 5, B: 13, Line: 154},                    // 447
+		{Code: template.LoadInt, A: 10, Line: 157},                       // 448
+		{Code: template.Copy, A: 9, B: 10, Line: 157},                    // 449
+		{Code: template.LoadText, A: 11, B: 513, Line: 158},              // 450 ""
+		{Code: template.Copy, A: 10, B: 11, Line: 158},                   // 451
+		{Code: template.Field, A: 11, C: 4, Line: 159},                   // 452
+		{Code: template.Copy, A: 12, B: 11, Line: 159},                   // 453
+		{Code: template.Range, A: 12, B: 680, Line: 159},                 // 454
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 159},            // 455
+		{Code: template.Field, A: 15, B: 14, Line: 160},                  // 456
+		{Code: template.LoadInt, A: 17, Line: 160},                       // 457
+		{Code: template.EqualInt, A: 16, B: 15, C: 17, Line: 160},        // 458
+		{Code: template.JumpFalse, A: 16, B: 676, Line: 160},             // 459
+		{Code: template.Field, A: 18, B: 14, C: 1, Line: 161},            // 460
+		{Code: template.LoadInt, A: 19, B: 1, Line: 161},                 // 461
+		{Code: template.Add, A: 20, B: 9, C: 19, Line: 161},              // 462
+		{Code: template.Less, A: 21, B: 20, C: 18, Line: 161},            // 463
+		{Code: template.JumpFalse, A: 21, B: 515, Line: 161},             // 464
+		{Code: template.Field, A: 22, B: 1, C: 27, Line: 162},            // 465
+		{Code: template.Copy, A: 23, B: 22, Line: 162},                   // 466
+		{Code: template.Range, A: 23, B: 515, Line: 162},                 // 467
+		{Code: template.Item, A: 23, B: 25, C: 23, Line: 162},            // 468
+		{Code: template.Field, A: 27, B: 25, Line: 163},                  // 469
+		{Code: template.LoadInt, A: 29, Line: 163},                       // 470
+		{Code: template.EqualInt, A: 28, B: 27, C: 29, Line: 163},        // 471
+		{Code: template.Copy, A: 26, B: 28, Line: 163},                   // 472
+		{Code: template.JumpFalse, A: 26, B: 482, Line: 163},             // 473
+		{Code: template.Field, A: 30, B: 25, C: 1, Line: 163},            // 474
+		{Code: template.Less, A: 31, B: 9, C: 30, Line: 163},             // 475
+		{Code: template.Copy, A: 26, B: 31, Line: 163},                   // 476
+		{Code: template.JumpFalse, A: 26, B: 482, Line: 163},             // 477
+		{Code: template.Field, A: 32, B: 25, C: 1, Line: 163},            // 478
+		{Code: template.Field, A: 33, B: 14, C: 1, Line: 163},            // 479
+		{Code: template.Less, A: 34, B: 32, C: 33, Line: 163},            // 480
+		{Code: template.Copy, A: 26, B: 34, Line: 163},                   // 481
+		{Code: template.JumpFalse, A: 26, B: 514, Line: 163},             // 482
+		{Code: template.Field, A: 36, B: 25, C: 1, Line: 164},            // 483
+		{Code: template.Copy, A: 35, B: 36, Line: 164},                   // 484
+		{Code: template.Less, A: 36, B: 6, C: 35, Line: 164},             // 485
+		{Code: template.JumpFalse, A: 36, B: 489, Line: 164},             // 486
+		{Code: template.Add, A: 37, B: 35, C: 5, Line: 164},              // 487
+		{Code: template.Copy, A: 35, B: 37, Line: 164},                   // 488
+		{Code: template.LoadInt, A: 37, B: 6, Line: 227},                 // 489
+		{Code: template.Less, A: 38, B: 37, C: 35, Line: 227},            // 490
+		{Code: template.Copy, A: 36, B: 38, Line: 227},                   // 491
+		{Code: template.JumpFalse, A: 36, B: 496, Line: 227},             // 492
+		{Code: template.LoadInt, A: 39, B: 100, Line: 227},               // 493
+		{Code: template.Less, A: 40, B: 35, C: 39, Line: 227},            // 494
+		{Code: template.Copy, A: 36, B: 40, Line: 227},                   // 495
+		{Code: template.JumpFalse, A: 36, B: 507, Line: 227},             // 496
+		{Code: template.Add, A: 42, B: 35, C: 35, Line: 228},             // 497
+		{Code: template.Copy, A: 41, B: 42, Line: 228},                   // 498
+		{Code: template.Add, A: 42, B: 41, C: 41, Line: 228},             // 499
+		{Code: template.LoadInt, A: 43, B: 23772, Line: 228},             // 500
+		{Code: template.Add, A: 44, B: 42, C: 43, Line: 228},             // 501
+		{Code: template.Copy, A: 41, B: 44, Line: 228},                   // 502
+		{Code: template.TextInt, A: 41, B: 292, C: 3, Line: 229},         // 503 "\n<P"
+		{Code: template.TextInt, A: 41, B: 592, C: 6, Line: 229},         // 504 ">-1</P"
+		{Code: template.Text, B: 301, C: 1, Line: 229},                   // 505 ">"
+		{Code: template.Jump, B: 514, Line: 227},                         // 506
+		{Code: template.LookupInt, A: 42, B: 35, C: 16, Line: 231},       // 507
+		{Code: template.Copy, A: 41, B: 42, Line: 231},                   // 508
+		{Code: template.Text, B: 513, C: 2, Line: 231},                   // 509 "\n<"
+		{Code: template.Print, A: 41, Line: 232},                         // 510
+		{Code: template.Text, B: 598, C: 5, Line: 232},                   // 511 ">-1</"
+		{Code: template.Print, A: 41, Line: 232},                         // 512
+		{Code: template.Text, B: 301, C: 1, Line: 232},                   // 513 ">"
+		{Code: template.Next, A: 23, B: 468, Line: 162},                  // 514
+		{Code: template.Field, A: 18, B: 14, C: 1, Line: 169},            // 515
+		{Code: template.Copy, A: 9, B: 18, Line: 169},                    // 516
+		{Code: template.Field, A: 19, B: 14, C: 1, Line: 170},            // 517
+		{Code: template.Copy, A: 18, B: 19, Line: 170},                   // 518
+		{Code: template.Less, A: 19, B: 6, C: 18, Line: 170},             // 519
+		{Code: template.JumpFalse, A: 19, B: 523, Line: 170},             // 520
+		{Code: template.Add, A: 20, B: 18, C: 5, Line: 170},              // 521
+		{Code: template.Copy, A: 18, B: 20, Line: 170},                   // 522
+		{Code: template.Field, A: 20, B: 14, C: 2, Line: 171},            // 523
+		{Code: template.LoadText, A: 22, B: 603, C: 4, Line: 171},        // 524 "line"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 171},           // 525
+		{Code: template.Copy, A: 19, B: 21, Line: 171},                   // 526
+		{Code: template.JumpFalse, A: 19, B: 539, Line: 171},             // 527
+		{Code: template.LoadInt, A: 24, B: 100, Line: 171},               // 528
+		{Code: template.Less, A: 25, B: 24, C: 18, Line: 171},            // 529
+		{Code: template.Copy, A: 23, B: 25, Line: 171},                   // 530
+		{Code: template.JumpTrue, A: 23, B: 538, Line: 171},              // 531
+		{Code: template.Less, A: 27, B: 4, C: 18, Line: 171},             // 532
+		{Code: template.Copy, A: 26, B: 27, Line: 171},                   // 533
+		{Code: template.JumpFalse, A: 26, B: 537, Line: 171},             // 534
+		{Code: template.Not, A: 28, B: 7, Line: 171},                     // 535
+		{Code: template.Copy, A: 26, B: 28, Line: 171},                   // 536
+		{Code: template.Copy, A: 23, B: 26, Line: 171},                   // 537
+		{Code: template.Copy, A: 19, B: 23, Line: 171},                   // 538
+		{Code: template.JumpFalse, A: 19, B: 542, Line: 171},             // 539
+		{Code: template.Fail, B: 607, C: 67, Line: 235},                  // 540 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 29, Line: 235},                         // 541
+		{Code: template.Field, A: 20, B: 14, C: 2, Line: 172},            // 542
+		{Code: template.LoadText, A: 22, B: 551, C: 7, Line: 172},        // 543 "forward"
+		{Code: template.Equal, A: 21, B: 20, C: 22, Line: 172},           // 544
+		{Code: template.JumpTrue, A: 21, B: 548, Line: 172},              // 545
+		{Code: template.LoadText, A: 23, B: 674, C: 3, Line: 172},        // 546 "dnd"
+		{Code: template.Equal, A: 21, B: 20, C: 23, Line: 172},           // 547
+		{Code: template.Copy, A: 19, B: 21, Line: 172},                   // 548
+		{Code: template.JumpFalse, A: 19, B: 560, Line: 172},             // 549
+		{Code: template.Not, A: 24, B: 7, Line: 172},                     // 550
+		{Code: template.Copy, A: 19, B: 24, Line: 172},                   // 551
+		{Code: template.JumpFalse, A: 19, B: 560, Line: 172},             // 552
+		{Code: template.LoadInt, A: 26, B: 100, Line: 172},               // 553
+		{Code: template.Less, A: 27, B: 26, C: 18, Line: 172},            // 554
+		{Code: template.Copy, A: 25, B: 27, Line: 172},                   // 555
+		{Code: template.JumpTrue, A: 25, B: 559, Line: 172},              // 556
+		{Code: template.Not, A: 28, B: 8, Line: 172},                     // 557
+		{Code: template.Copy, A: 25, B: 28, Line: 172},                   // 558
+		{Code: template.Copy, A: 19, B: 25, Line: 172},                   // 559
+		{Code: template.JumpFalse, A: 19, B: 563, Line: 172},             // 560
+		{Code: template.Fail, B: 677, C: 58, Line: 236},                  // 561 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 29, Line: 236},                         // 562
+		{Code: template.JumpFalse, A: 7, B: 568, Line: 173},              // 563
+		{Code: template.Field, A: 19, B: 14, C: 2, Line: 173},            // 564
+		{Code: template.Lookup, A: 20, B: 19, C: 12, Line: 173},          // 565
+		{Code: template.Copy, A: 10, B: 20, Line: 173},                   // 566
+		{Code: template.Jump, B: 578, Line: 173},                         // 567
+		{Code: template.Less, A: 19, B: 4, C: 18, Line: 173},             // 568
+		{Code: template.Not, A: 19, B: 19, Line: 173},                    // 569
+		{Code: template.JumpFalse, A: 19, B: 575, Line: 173},             // 570
+		{Code: template.Field, A: 20, B: 14, C: 2, Line: 173},            // 571
+		{Code: template.Lookup, A: 21, B: 20, C: 14, Line: 173},          // 572
+		{Code: template.Copy, A: 10, B: 21, Line: 173},                   // 573
+		{Code: template.Jump, B: 578, Line: 173},                         // 574
+		{Code: template.Field, A: 20, B: 14, C: 2, Line: 173},            // 575
+		{Code: template.Lookup, A: 21, B: 20, C: 17, Line: 173},          // 576
+		{Code: template.Copy, A: 10, B: 21, Line: 173},                   // 577
+		{Code: template.LoadInt, A: 20, B: 6, Line: 174},                 // 578
+		{Code: template.Less, A: 21, B: 20, C: 18, Line: 174},            // 579
+		{Code: template.Copy, A: 19, B: 21, Line: 174},                   // 580
+		{Code: template.JumpFalse, A: 19, B: 585, Line: 174},             // 581
+		{Code: template.LoadInt, A: 22, B: 100, Line: 174},               // 582
+		{Code: template.Less, A: 23, B: 18, C: 22, Line: 174},            // 583
+		{Code: template.Copy, A: 19, B: 23, Line: 174},                   // 584
+		{Code: template.JumpFalse, A: 19, B: 634, Line: 174},             // 585
+		{Code: template.Add, A: 25, B: 18, C: 18, Line: 175},             // 586
+		{Code: template.Copy, A: 24, B: 25, Line: 175},                   // 587
+		{Code: template.Add, A: 25, B: 24, C: 24, Line: 175},             // 588
+		{Code: template.LoadInt, A: 26, B: 23772, Line: 175},             // 589
+		{Code: template.Add, A: 27, B: 25, C: 26, Line: 175},             // 590
+		{Code: template.Copy, A: 24, B: 27, Line: 175},                   // 591
+		{Code: template.TextInt, A: 24, B: 292, C: 3, Line: 176},         // 592 "\n<P"
+		{Code: template.Text, B: 301, C: 1, Line: 176},                   // 593 ">"
+		{Code: template.Print, A: 10, Line: 176},                         // 594
+		{Code: template.TextInt, A: 24, B: 302, C: 3, Line: 176},         // 595 "</P"
+		{Code: template.Text, B: 735, C: 4, Line: 176},                   // 596 ">\n<P"
+		{Code: template.LoadInt, A: 25, B: 1, Line: 177},                 // 597
+		{Code: template.Add, A: 26, B: 24, C: 25, Line: 177},             // 598
+		{Code: template.PrintInt, A: 26, Line: 177},                      // 599
+		{Code: template.Text, B: 301, C: 1, Line: 177},                   // 600 ">"
+		{Code: template.Field, A: 25, B: 14, C: 3, Line: 177},            // 601
+		{Code: template.LookupInt, A: 26, B: 25, Line: 177},              // 602
+		{Code: template.Print, A: 26, Line: 177},                         // 603
+		{Code: template.Text, B: 302, C: 3, Line: 177},                   // 604 "</P"
+		{Code: template.LoadInt, A: 25, B: 1, Line: 177},                 // 605
+		{Code: template.Add, A: 26, B: 24, C: 25, Line: 177},             // 606
+		{Code: template.PrintInt, A: 26, Line: 177},                      // 607
+		{Code: template.Text, B: 735, C: 4, Line: 177},                   // 608 ">\n<P"
+		{Code: template.LoadInt, A: 25, B: 2, Line: 178},                 // 609
+		{Code: template.Add, A: 26, B: 24, C: 25, Line: 178},             // 610
+		{Code: template.PrintInt, A: 26, Line: 178},                      // 611
+		{Code: template.Text, B: 301, C: 1, Line: 178},                   // 612 ">"
+		{Code: template.Field, A: 25, B: 14, C: 5, Line: 178},            // 613
+		{Code: template.JumpFalse, A: 25, B: 616, Line: 178},             // 614
+		{Code: template.Print, A: 25, Line: 178},                         // 615
+		{Code: template.Text, B: 302, C: 3, Line: 178},                   // 616 "</P"
+		{Code: template.LoadInt, A: 25, B: 2, Line: 178},                 // 617
+		{Code: template.Add, A: 26, B: 24, C: 25, Line: 178},             // 618
+		{Code: template.PrintInt, A: 26, Line: 178},                      // 619
+		{Code: template.Text, B: 735, C: 4, Line: 178},                   // 620 ">\n<P"
+		{Code: template.LoadInt, A: 25, B: 3, Line: 179},                 // 621
+		{Code: template.Add, A: 26, B: 24, C: 25, Line: 179},             // 622
+		{Code: template.PrintInt, A: 26, Line: 179},                      // 623
+		{Code: template.Text, B: 301, C: 1, Line: 179},                   // 624 ">"
+		{Code: template.Field, A: 25, B: 14, C: 4, Line: 179},            // 625
+		{Code: template.JumpFalse, A: 25, B: 628, Line: 179},             // 626
+		{Code: template.Print, A: 25, Line: 179},                         // 627
+		{Code: template.Text, B: 302, C: 3, Line: 179},                   // 628 "</P"
+		{Code: template.LoadInt, A: 25, B: 3, Line: 179},                 // 629
+		{Code: template.Add, A: 26, B: 24, C: 25, Line: 179},             // 630
+		{Code: template.PrintInt, A: 26, Line: 179},                      // 631
+		{Code: template.Text, B: 301, C: 1, Line: 179},                   // 632 ">"
+		{Code: template.Jump, B: 676, Line: 174},                         // 633
+		{Code: template.LookupInt, A: 24, B: 18, C: 16, Line: 181},       // 634
+		{Code: template.Copy, A: 3, B: 24, Line: 181},                    // 635
+		{Code: template.Text, B: 513, C: 2, Line: 181},                   // 636 "\n<"
+		{Code: template.Print, A: 3, Line: 182},                          // 637
+		{Code: template.Text, B: 301, C: 1, Line: 182},                   // 638 ">"
+		{Code: template.Print, A: 10, Line: 182},                         // 639
+		{Code: template.Text, B: 519, C: 2, Line: 182},                   // 640 "</"
+		{Code: template.Print, A: 3, Line: 182},                          // 641
+		{Code: template.Text, B: 301, C: 1, Line: 182},                   // 642 ">"
+		{Code: template.LookupInt, A: 24, B: 18, C: 13, Line: 183},       // 643
+		{Code: template.Copy, A: 3, B: 24, Line: 183},                    // 644
+		{Code: template.Text, B: 513, C: 2, Line: 183},                   // 645 "\n<"
+		{Code: template.Print, A: 3, Line: 184},                          // 646
+		{Code: template.Text, B: 301, C: 1, Line: 184},                   // 647 ">"
+		{Code: template.Field, A: 24, B: 14, C: 3, Line: 184},            // 648
+		{Code: template.LookupInt, A: 25, B: 24, Line: 184},              // 649
+		{Code: template.Print, A: 25, Line: 184},                         // 650
+		{Code: template.Text, B: 519, C: 2, Line: 184},                   // 651 "</"
+		{Code: template.Print, A: 3, Line: 184},                          // 652
+		{Code: template.Text, B: 301, C: 1, Line: 184},                   // 653 ">"
+		{Code: template.LookupInt, A: 24, B: 18, C: 15, Line: 185},       // 654
+		{Code: template.Copy, A: 3, B: 24, Line: 185},                    // 655
+		{Code: template.Text, B: 513, C: 2, Line: 185},                   // 656 "\n<"
+		{Code: template.Print, A: 3, Line: 186},                          // 657
+		{Code: template.Text, B: 301, C: 1, Line: 186},                   // 658 ">"
+		{Code: template.Field, A: 24, B: 14, C: 5, Line: 186},            // 659
+		{Code: template.JumpFalse, A: 24, B: 662, Line: 186},             // 660
+		{Code: template.Print, A: 24, Line: 186},                         // 661
+		{Code: template.Text, B: 519, C: 2, Line: 186},                   // 662 "</"
+		{Code: template.Print, A: 3, Line: 186},                          // 663
+		{Code: template.Text, B: 301, C: 1, Line: 186},                   // 664 ">"
+		{Code: template.LookupInt, A: 24, B: 18, C: 18, Line: 187},       // 665
+		{Code: template.Copy, A: 3, B: 24, Line: 187},                    // 666
+		{Code: template.Text, B: 513, C: 2, Line: 187},                   // 667 "\n<"
+		{Code: template.Print, A: 3, Line: 188},                          // 668
+		{Code: template.Text, B: 301, C: 1, Line: 188},                   // 669 ">"
+		{Code: template.Field, A: 24, B: 14, C: 4, Line: 188},            // 670
+		{Code: template.JumpFalse, A: 24, B: 673, Line: 188},             // 671
+		{Code: template.Print, A: 24, Line: 188},                         // 672
+		{Code: template.Text, B: 519, C: 2, Line: 188},                   // 673 "</"
+		{Code: template.Print, A: 3, Line: 188},                          // 674
+		{Code: template.Text, B: 301, C: 1, Line: 188},                   // 675 ">"
+		{Code: template.JumpField, A: 14, B: 679, C: 6, Line: 191},       // 676
+		{Code: template.Fail, B: 739, C: 62, Line: 191},                  // 677 "the phone has a pickup code for each account, not for each key"
+		{Code: template.Print, A: 15, Line: 191},                         // 678
+		{Code: template.Next, A: 12, B: 455, Line: 159},                  // 679
+		{Code: template.Field, A: 11, C: 27, Line: 193},                  // 680
+		{Code: template.Copy, A: 12, B: 11, Line: 193},                   // 681
+		{Code: template.Range, A: 12, B: 725, Line: 193},                 // 682
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 193},            // 683
+		{Code: template.Field, A: 16, B: 14, Line: 194},                  // 684
+		{Code: template.LoadInt, A: 18, Line: 194},                       // 685
+		{Code: template.EqualInt, A: 17, B: 16, C: 18, Line: 194},        // 686
+		{Code: template.Copy, A: 15, B: 17, Line: 194},                   // 687
+		{Code: template.JumpFalse, A: 15, B: 692, Line: 194},             // 688
+		{Code: template.Field, A: 19, B: 14, C: 1, Line: 194},            // 689
+		{Code: template.Less, A: 20, B: 9, C: 19, Line: 194},             // 690
+		{Code: template.Copy, A: 15, B: 20, Line: 194},                   // 691
+		{Code: template.JumpFalse, A: 15, B: 724, Line: 194},             // 692
+		{Code: template.Field, A: 22, B: 14, C: 1, Line: 195},            // 693
+		{Code: template.Copy, A: 21, B: 22, Line: 195},                   // 694
+		{Code: template.Less, A: 22, B: 6, C: 21, Line: 195},             // 695
+		{Code: template.JumpFalse, A: 22, B: 699, Line: 195},             // 696
+		{Code: template.Add, A: 23, B: 21, C: 5, Line: 195},              // 697
+		{Code: template.Copy, A: 21, B: 23, Line: 195},                   // 698
+		{Code: template.LoadInt, A: 23, B: 6, Line: 227},                 // 699
+		{Code: template.Less, A: 24, B: 23, C: 21, Line: 227},            // 700
+		{Code: template.Copy, A: 22, B: 24, Line: 227},                   // 701
+		{Code: template.JumpFalse, A: 22, B: 706, Line: 227},             // 702
+		{Code: template.LoadInt, A: 25, B: 100, Line: 227},               // 703
+		{Code: template.Less, A: 26, B: 21, C: 25, Line: 227},            // 704
+		{Code: template.Copy, A: 22, B: 26, Line: 227},                   // 705
+		{Code: template.JumpFalse, A: 22, B: 717, Line: 227},             // 706
+		{Code: template.Add, A: 28, B: 21, C: 21, Line: 228},             // 707
+		{Code: template.Copy, A: 27, B: 28, Line: 228},                   // 708
+		{Code: template.Add, A: 28, B: 27, C: 27, Line: 228},             // 709
+		{Code: template.LoadInt, A: 29, B: 23772, Line: 228},             // 710
+		{Code: template.Add, A: 30, B: 28, C: 29, Line: 228},             // 711
+		{Code: template.Copy, A: 27, B: 30, Line: 228},                   // 712
+		{Code: template.TextInt, A: 27, B: 292, C: 3, Line: 229},         // 713 "\n<P"
+		{Code: template.TextInt, A: 27, B: 592, C: 6, Line: 229},         // 714 ">-1</P"
+		{Code: template.Text, B: 301, C: 1, Line: 229},                   // 715 ">"
+		{Code: template.Jump, B: 724, Line: 227},                         // 716
+		{Code: template.LookupInt, A: 28, B: 21, C: 16, Line: 231},       // 717
+		{Code: template.Copy, A: 27, B: 28, Line: 231},                   // 718
+		{Code: template.Text, B: 513, C: 2, Line: 231},                   // 719 "\n<"
+		{Code: template.Print, A: 27, Line: 232},                         // 720
+		{Code: template.Text, B: 598, C: 5, Line: 232},                   // 721 ">-1</"
+		{Code: template.Print, A: 27, Line: 232},                         // 722
+		{Code: template.Text, B: 301, C: 1, Line: 232},                   // 723 ">"
+		{Code: template.Next, A: 12, B: 683, Line: 193},                  // 724
+		{Code: template.Field, A: 11, C: 4, Line: 200},                   // 725
+		{Code: template.Copy, A: 12, B: 11, Line: 200},                   // 726
+		{Code: template.Range, A: 12, B: 812, Line: 200},                 // 727
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 200},            // 728
+		{Code: template.JumpField, A: 14, B: 811, Line: 201},             // 729
+		{Code: template.Field, A: 15, B: 14, C: 2, Line: 202},            // 730
+		{Code: template.LoadText, A: 17, B: 603, C: 4, Line: 202},        // 731 "line"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 202},           // 732
+		{Code: template.JumpFalse, A: 16, B: 736, Line: 202},             // 733
+		{Code: template.Fail, B: 607, C: 67, Line: 235},                  // 734 "this key of the phone cannot be a line; lay out the keys without it"
+		{Code: template.Print, A: 18, Line: 235},                         // 735
+		{Code: template.Field, A: 15, B: 14, C: 2, Line: 203},            // 736
+		{Code: template.LoadText, A: 17, B: 551, C: 7, Line: 203},        // 737 "forward"
+		{Code: template.Equal, A: 16, B: 15, C: 17, Line: 203},           // 738
+		{Code: template.JumpTrue, A: 16, B: 742, Line: 203},              // 739
+		{Code: template.LoadText, A: 18, B: 674, C: 3, Line: 203},        // 740 "dnd"
+		{Code: template.Equal, A: 16, B: 15, C: 18, Line: 203},           // 741
+		{Code: template.JumpFalse, A: 16, B: 745, Line: 203},             // 742
+		{Code: template.Fail, B: 677, C: 58, Line: 236},                  // 743 "this key of the phone can neither forward nor refuse calls"
+		{Code: template.Print, A: 19, Line: 236},                         // 744
+		{Code: template.Field, A: 16, B: 14, Line: 204},                  // 745
+		{Code: template.Field, A: 17, B: 14, Line: 204},                  // 746
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 204},             // 747
+		{Code: template.Copy, A: 15, B: 18, Line: 204},                   // 748
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 204},             // 749
+		{Code: template.Field, A: 17, B: 14, Line: 204},                  // 750
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 204},             // 751
+		{Code: template.Copy, A: 15, B: 18, Line: 204},                   // 752
+		{Code: template.Add, A: 17, B: 15, C: 15, Line: 205},             // 753
+		{Code: template.Copy, A: 16, B: 17, Line: 205},                   // 754
+		{Code: template.Add, A: 17, B: 16, C: 16, Line: 205},             // 755
+		{Code: template.Copy, A: 16, B: 17, Line: 205},                   // 756
+		{Code: template.Add, A: 17, B: 16, C: 16, Line: 205},             // 757
+		{Code: template.Field, A: 18, B: 14, C: 1, Line: 205},            // 758
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 205},             // 759
+		{Code: template.Copy, A: 16, B: 19, Line: 205},                   // 760
+		{Code: template.Add, A: 18, B: 16, C: 16, Line: 206},             // 761
+		{Code: template.Copy, A: 17, B: 18, Line: 206},                   // 762
+		{Code: template.Add, A: 18, B: 17, C: 17, Line: 206},             // 763
+		{Code: template.LoadInt, A: 19, B: 22795, Line: 206},             // 764
+		{Code: template.Add, A: 20, B: 16, C: 19, Line: 206},             // 765
+		{Code: template.Add, A: 21, B: 18, C: 20, Line: 206},             // 766
+		{Code: template.Copy, A: 17, B: 21, Line: 206},                   // 767
+		{Code: template.TextInt, A: 17, B: 292, C: 3, Line: 207},         // 768 "\n<P"
+		{Code: template.Text, B: 301, C: 1, Line: 207},                   // 769 ">"
+		{Code: template.Field, A: 18, B: 14, C: 2, Line: 207},            // 770
+		{Code: template.Lookup, A: 19, B: 18, C: 17, Line: 207},          // 771
+		{Code: template.Print, A: 19, Line: 207},                         // 772
+		{Code: template.TextInt, A: 17, B: 302, C: 3, Line: 207},         // 773 "</P"
+		{Code: template.Text, B: 735, C: 4, Line: 207},                   // 774 ">\n<P"
+		{Code: template.LoadInt, A: 18, B: 1, Line: 208},                 // 775
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 208},             // 776
+		{Code: template.PrintInt, A: 19, Line: 208},                      // 777
+		{Code: template.Text, B: 301, C: 1, Line: 208},                   // 778 ">"
+		{Code: template.Field, A: 18, B: 14, C: 3, Line: 208},            // 779
+		{Code: template.LookupInt, A: 19, B: 18, Line: 208},              // 780
+		{Code: template.Print, A: 19, Line: 208},                         // 781
+		{Code: template.Text, B: 302, C: 3, Line: 208},                   // 782 "</P"
+		{Code: template.LoadInt, A: 18, B: 1, Line: 208},                 // 783
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 208},             // 784
+		{Code: template.PrintInt, A: 19, Line: 208},                      // 785
+		{Code: template.Text, B: 735, C: 4, Line: 208},                   // 786 ">\n<P"
+		{Code: template.LoadInt, A: 18, B: 2, Line: 209},                 // 787
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 209},             // 788
+		{Code: template.PrintInt, A: 19, Line: 209},                      // 789
+		{Code: template.Text, B: 301, C: 1, Line: 209},                   // 790 ">"
+		{Code: template.Field, A: 18, B: 14, C: 5, Line: 209},            // 791
+		{Code: template.JumpFalse, A: 18, B: 794, Line: 209},             // 792
+		{Code: template.Print, A: 18, Line: 209},                         // 793
+		{Code: template.Text, B: 302, C: 3, Line: 209},                   // 794 "</P"
+		{Code: template.LoadInt, A: 18, B: 2, Line: 209},                 // 795
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 209},             // 796
+		{Code: template.PrintInt, A: 19, Line: 209},                      // 797
+		{Code: template.Text, B: 735, C: 4, Line: 209},                   // 798 ">\n<P"
+		{Code: template.LoadInt, A: 18, B: 3, Line: 210},                 // 799
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 210},             // 800
+		{Code: template.PrintInt, A: 19, Line: 210},                      // 801
+		{Code: template.Text, B: 301, C: 1, Line: 210},                   // 802 ">"
+		{Code: template.Field, A: 18, B: 14, C: 4, Line: 210},            // 803
+		{Code: template.JumpFalse, A: 18, B: 806, Line: 210},             // 804
+		{Code: template.Print, A: 18, Line: 210},                         // 805
+		{Code: template.Text, B: 302, C: 3, Line: 210},                   // 806 "</P"
+		{Code: template.LoadInt, A: 18, B: 3, Line: 210},                 // 807
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 210},             // 808
+		{Code: template.PrintInt, A: 19, Line: 210},                      // 809
+		{Code: template.Text, B: 301, C: 1, Line: 210},                   // 810 ">"
+		{Code: template.Next, A: 12, B: 728, Line: 200},                  // 811
+		{Code: template.Field, A: 11, C: 27, Line: 213},                  // 812
+		{Code: template.Copy, A: 12, B: 11, Line: 213},                   // 813
+		{Code: template.Range, A: 12, B: 844, Line: 213},                 // 814
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 213},            // 815
+		{Code: template.JumpField, A: 14, B: 843, Line: 214},             // 816
+		{Code: template.Field, A: 16, B: 14, Line: 215},                  // 817
+		{Code: template.Field, A: 17, B: 14, Line: 215},                  // 818
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 215},             // 819
+		{Code: template.Copy, A: 15, B: 18, Line: 215},                   // 820
+		{Code: template.Add, A: 16, B: 15, C: 15, Line: 215},             // 821
+		{Code: template.Field, A: 17, B: 14, Line: 215},                  // 822
+		{Code: template.Add, A: 18, B: 16, C: 17, Line: 215},             // 823
+		{Code: template.Copy, A: 15, B: 18, Line: 215},                   // 824
+		{Code: template.Add, A: 17, B: 15, C: 15, Line: 216},             // 825
+		{Code: template.Copy, A: 16, B: 17, Line: 216},                   // 826
+		{Code: template.Add, A: 17, B: 16, C: 16, Line: 216},             // 827
+		{Code: template.Copy, A: 16, B: 17, Line: 216},                   // 828
+		{Code: template.Add, A: 17, B: 16, C: 16, Line: 216},             // 829
+		{Code: template.Field, A: 18, B: 14, C: 1, Line: 216},            // 830
+		{Code: template.Add, A: 19, B: 17, C: 18, Line: 216},             // 831
+		{Code: template.Copy, A: 16, B: 19, Line: 216},                   // 832
+		{Code: template.Add, A: 18, B: 16, C: 16, Line: 217},             // 833
+		{Code: template.Copy, A: 17, B: 18, Line: 217},                   // 834
+		{Code: template.Add, A: 18, B: 17, C: 17, Line: 217},             // 835
+		{Code: template.LoadInt, A: 19, B: 22795, Line: 217},             // 836
+		{Code: template.Add, A: 20, B: 16, C: 19, Line: 217},             // 837
+		{Code: template.Add, A: 21, B: 18, C: 20, Line: 217},             // 838
+		{Code: template.Copy, A: 17, B: 21, Line: 217},                   // 839
+		{Code: template.TextInt, A: 17, B: 292, C: 3, Line: 218},         // 840 "\n<P"
+		{Code: template.TextInt, A: 17, B: 592, C: 6, Line: 218},         // 841 ">-1</P"
+		{Code: template.Text, B: 301, C: 1, Line: 218},                   // 842 ">"
+		{Code: template.Next, A: 12, B: 815, Line: 213},                  // 843
+		{Code: template.Field, A: 11, C: 29, Line: 221},                  // 844
+		{Code: template.Copy, A: 12, B: 11, Line: 221},                   // 845
+		{Code: template.Range, A: 12, B: 853, Line: 221},                 // 846
+		{Code: template.Item, A: 12, B: 14, C: 12, Line: 221},            // 847
+		{Code: template.TextField, A: 14, B: 513, C: 2, Line: 222},       // 848 "\n<"
+		{Code: template.TextField, A: 14, B: 301, C: 1, D: 1, Line: 222}, // 849 ">"
+		{Code: template.TextField, A: 14, B: 519, C: 2, Line: 222},       // 850 "</"
+		{Code: template.Text, B: 301, C: 1, Line: 222},                   // 851 ">"
+		{Code: template.Next, A: 12, B: 847, Line: 221},                  // 852
+		{Code: template.Text, B: 801, C: 27, Line: 223},                  // 853 "\n</config>\n</gs_provision>\n"
 	},
 }
 
