@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -126,11 +127,12 @@ func (r *xmlReader) until(end, what string) string {
 	return text
 }
 
+// declared is what a declaration says: XML 1.0, and UTF-8 if it names a coding.
+var declared = regexp.MustCompile(`^[ \t\r\n]+version=["']1\.0["']([ \t\r\n]+encoding=["'](?i:utf-8)["'])?([ \t\r\n]+standalone=["'](yes|no)["'])?[ \t\r\n]*$`)
+
 func (r *xmlReader) declaration() {
-	if r.skip("<?xml") {
-		if text := r.until("?>", "has a declaration without an end"); text != "" && (text[0] > ' ' || strings.ContainsAny(text, "<>&")) {
-			r.fail("has a declaration that is none")
-		}
+	if r.skip("<?xml") && !declared.MatchString(r.until("?>", "has a declaration without an end")) {
+		r.fail("has a declaration that is not one of XML 1.0 in UTF-8")
 	}
 }
 
