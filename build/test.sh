@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Sets up all that is missing and tests everything: Go, the corpus on every engine,
-# the Worker in workerd. FUZZTIME is how long each fuzz test runs (2s).
+# the Worker in workerd. The fuzz tests run over what they have found so far; with
+# FUZZTIME=2s each also looks for more for that long, and can turn red by what no
+# change of today has done.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -27,5 +29,7 @@ go test -race ./host/accesslog ./host/diff ./host/engine ./host/exchange ./host/
 step "worker"
 node --test build/*.test.mjs
 
-step "fuzzing, ${FUZZTIME:-2s} each"
-build/fuzz.sh "${FUZZTIME:-2s}"
+if [[ -n ${FUZZTIME:-} ]]; then
+	step "fuzzing, $FUZZTIME each"
+	build/fuzz.sh "$FUZZTIME"
+fi
